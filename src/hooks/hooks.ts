@@ -1,0 +1,164 @@
+/** Registering and dispatching hooks, in layers: an agent's listeners run beside the harness's. */
+import { messageOf, TurnloopError, type Report } from "../errors.ts";
+import type { HookMap } from "./map.ts";
+import type { Awaitable, Emit, HookName, HookOptions, Hooks, Parallel, Serial, Unregister, Waterfall } from "./types.ts";
+
+type Names<Kind> = { [K in HookName]: HookMap[K] extends Kind ? K : never }[HookName];
+export type EmitName = Names<Emit<never>>;
+export type WaterfallName = Names<Waterfall<never, unknown, unknown>>;
+export type SerialName = Names<Serial<never, unknown>>;
+export type ParallelName = Names<Parallel<never>>;
+type Payload<K extends HookName> = HookMap[K]["payload"];
+type Answer<K extends HookName> = HookMap[K] extends { readonly answer: infer R } ? R : never;
+type Patch<K extends HookName> = HookMap[K] extends { readonly patch: infer N } ? N : never;
+
+/** The dispatching side of a layer of hooks. */
+export interface Dispatch extends Hooks {
+  /** Whether anybody would hear it. */
+  heard(name: HookName): boolean;
+  emit<K extends EmitName>(name: K, payload: Payload<K>): void;
+  /** Answers without a promise where nobody listens and `last` needs none. */
+  waterfall<K extends WaterfallName>(
+    name: K,
+    payload: Payload<K>,
+    last: (patch?: Patch<K>) => Awaitable<Answer<K>>,
+  ): Awaitable<Answer<K>>;
+  /** Awaits every listener in turn; with `ends`, the first answer for which it holds ends the row. */
+  serial<K extends SerialName>(
+    name: K,
+    payload: Payload<K>,
+    ends?: (answer: unknown) => boolean,
+  ): Awaitable<Answer<K> | undefined>;
+  parallel<K extends ParallelName>(name: K, payload: Payload<K>): Promise<void>;
+  /** Removes every listener of this layer. */
+  unwind(): void;
+}
+
+type Listener = (payload: never, next?: (patch?: never) => Promise<unknown>) => unknown;
+
+interface Row {
+  first: readonly Listener[];
+  last: readonly Listener[];
+}
+
+/** One layer. Its rows are copied on write, so a dispatch under way keeps the listeners that it began with. */
+interface Layer {
+  version: number;
+  readonly rows: Map<string, Row>;
+}
+
+const NOBODY: readonly Listener[] = [];
+
+/** A layer of hooks above `parent`, whose listeners it dispatches to as well. */
+export function createHooks(report: Report, parent?: Dispatch): Dispatch {
+  const layer: Layer = { version: 0, rows: new Map() };
+  const below = parent && layers.get(parent);
+  const merged = new Map<string, readonly Listener[]>();
+  let seen = 0;
+
+  /** The row of a hook: what was prepended here, the layer below, then the rest of this one. */
+  function listeners(name: string): readonly Listener[] {
+    const version = layer.version + (below?.version ?? 0);
+    if (version !== seen) {
+      merged.clear();
+      seen = version;
+    }
+    let row = merged.get(name);
+    if (row === undefined) {
+      const mine = layer.rows.get(name);
+      const theirs = below?.rows.get(name);
+      row = [...(mine?.first ?? NOBODY), ...(theirs?.first ?? NOBODY), ...(theirs?.last ?? NOBODY), ...(mine?.last ?? NOBODY)];
+      merged.set(name, row);
+    }
+    return row;
+  }
+
+  function change(name: string, next: (row: Row) => Row): void {
+    layer.rows.set(name, next(layer.rows.get(name) ?? { first: NOBODY, last: NOBODY }));
+    layer.version += 1;
+  }
+
+  function failed(name: string, cause: unknown): void {
+    report({ code: "LISTENER_FAILED", message: `a listener of ${name} failed: ${messageOf(cause)}`, cause });
+  }
+
+  const dispatch: Dispatch = {
+    on(name, listener, options: HookOptions = {}): Unregister {
+      if (typeof listener !== "function") {
+        throw new TurnloopError("INVALID_HOOK", `the listener of ${String(name)} must be a function`);
+      }
+      const { signal, prepend } = options;
+      if (signal?.aborted) return () => {};
+      // A wrapper of its own, so that one function registered twice is removed once at a time.
+      const entry: Listener = (payload, next) => (listener as Listener)(payload, next);
+      change(name, (row) => (prepend ? { ...row, first: [entry, ...row.first] } : { ...row, last: [...row.last, entry] }));
+      const off = (): void => {
+        signal?.removeEventListener("abort", off);
+        const without = (list: readonly Listener[]): readonly Listener[] => list.filter((other) => other !== entry);
+        change(name, (row) => ({ first: without(row.first), last: without(row.last) }));
+      };
+      signal?.addEventListener("abort", off, { once: true });
+      return off;
+    },
+
+    heard: (name) => listeners(name).length > 0,
+
+    emit(name, payload) {
+      const row = listeners(name);
+      for (let i = 0; i < row.length; i += 1) {
+        try {
+          const answer = row[i]!(payload as never);
+          if (isThenable(answer)) answer.then(undefined, (cause: unknown) => failed(name, cause));
+        } catch (cause) {
+          failed(name, cause);
+        }
+      }
+    },
+
+    waterfall(name, payload, last) {
+      const row = listeners(name);
+      if (row.length === 0) return last();
+      type R = Answer<typeof name>;
+      const run = async (i: number, patch?: Patch<typeof name>): Promise<R> =>
+        i === row.length
+          ? await last(patch)
+          : ((await row[i]!(payload as never, (inner = patch as never) => run(i + 1, inner))) as R);
+      return run(0);
+    },
+
+    serial(name, payload, ends) {
+      const row = listeners(name);
+      if (row.length === 0) return undefined;
+      type R = Answer<typeof name>;
+      return (async (): Promise<R | undefined> => {
+        for (const listener of row) {
+          const answer = await listener(payload as never);
+          if (ends?.(answer)) return answer as R;
+        }
+        return undefined;
+      })();
+    },
+
+    async parallel(name, payload) {
+      const row = listeners(name);
+      if (row.length === 0) return;
+      const settled = await Promise.allSettled(row.map(async (listener) => listener(payload as never)));
+      const failure = settled.find((one) => one.status === "rejected");
+      if (failure) throw failure.reason;
+    },
+
+    unwind() {
+      layer.rows.clear();
+      layer.version += 1;
+    },
+  };
+  layers.set(dispatch, layer);
+  return dispatch;
+}
+
+const layers = new WeakMap<Hooks, Layer>();
+
+/** Anything that can be awaited, a foreign promise too. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
+}

@@ -1,13 +1,7 @@
 /** Lossless JSON: the only shape in which anything enters the log. */
 import { TurnloopError } from "./errors.ts";
 
-export type JsonValue =
-  | null
-  | boolean
-  | number
-  | string
-  | readonly JsonValue[]
-  | { readonly [key: string]: JsonValue };
+export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
 /** A JSON Schema document, as data. */
 export type JsonSchema = { readonly [key: string]: unknown };
@@ -73,7 +67,10 @@ function open(source: Container, parent: Frame | undefined, key: string | number
 function isRootPrototype(proto: unknown): boolean {
   return (
     proto === Object.prototype ||
-    (typeof proto === "object" && proto !== null && Object.getPrototypeOf(proto) === null && Object.hasOwn(proto, "hasOwnProperty"))
+    (typeof proto === "object" &&
+      proto !== null &&
+      Object.getPrototypeOf(proto) === null &&
+      Object.hasOwn(proto, "hasOwnProperty"))
   );
 }
 
@@ -106,7 +103,9 @@ function refuse(what: string, parent: Frame | undefined, key: string | number): 
   for (let frame = parent, at = key; frame; at = frame.key, frame = frame.parent) path.unshift(at);
   const place = path.length === 0 ? "the value itself" : path.join(".");
   const cause = new TypeError(`${what} at ${place}`);
-  throw new TurnloopError("INVALID_CONTENT", `${what} cannot be kept as JSON (at ${place}); send plain JSON data`, { cause });
+  throw new TurnloopError("INVALID_CONTENT", `${what} cannot be kept as JSON (at ${place}); send plain JSON data`, {
+    cause,
+  });
 }
 
 /** Equal as JSON: same leaves, same items in order, same keys in any order. */

@@ -5,13 +5,7 @@ import type { Interaction } from "../interaction/types.ts";
 import type { JsonSchema, JsonValue } from "../json.ts";
 import type { CallConfig, ContentBlock, ContentInput, MessageSource } from "../model/types.ts";
 import type { AgentScope } from "../scope.ts";
-import type {
-  Durability,
-  SessionEvent,
-  SessionEventType,
-  SessionMeta,
-  SessionView,
-} from "../session/types.ts";
+import type { Durability, SessionEvent, SessionEventType, SessionMeta, SessionView } from "../session/types.ts";
 
 export type AgentStatus = "idle" | "running" | "disposed";
 

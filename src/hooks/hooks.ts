@@ -1,13 +1,23 @@
 /** Registering and dispatching hooks, in layers: an agent's listeners run beside the harness's. */
 import { messageOf, TurnloopError, type Report } from "../errors.ts";
 import type { HookMap } from "./map.ts";
-import type { Awaitable, Emit, HookName, HookOptions, Hooks, Parallel, Serial, Unregister, Waterfall } from "./types.ts";
+import type {
+  Awaitable,
+  Emit,
+  HookName,
+  HookOptions,
+  Hooks,
+  Parallel,
+  Serial,
+  Unregister,
+  Waterfall,
+} from "./types.ts";
 
 type Names<Kind> = { [K in HookName]: HookMap[K] extends Kind ? K : never }[HookName];
-export type EmitName = Names<Emit<never>>;
-export type WaterfallName = Names<Waterfall<never, unknown, unknown>>;
-export type SerialName = Names<Serial<never, unknown>>;
-export type ParallelName = Names<Parallel<never>>;
+export type EmitName = Names<Emit<unknown>>;
+export type WaterfallName = Names<Waterfall<unknown, unknown, unknown>>;
+export type SerialName = Names<Serial<unknown, unknown>>;
+export type ParallelName = Names<Parallel<unknown>>;
 type Payload<K extends HookName> = HookMap[K]["payload"];
 type Answer<K extends HookName> = HookMap[K] extends { readonly answer: infer R } ? R : never;
 type Patch<K extends HookName> = HookMap[K] extends { readonly patch: infer N } ? N : never;
@@ -30,7 +40,7 @@ export interface Dispatch extends Hooks {
     ends?: (answer: unknown) => boolean,
   ): Awaitable<Answer<K> | undefined>;
   parallel<K extends ParallelName>(name: K, payload: Payload<K>): Promise<void>;
-  /** Removes every listener of this layer. */
+  /** Removes every listener of this layer, and takes no more. */
   unwind(): void;
 }
 
@@ -44,6 +54,7 @@ interface Row {
 /** One layer. Its rows are copied on write, so a dispatch under way keeps the listeners that it began with. */
 interface Layer {
   version: number;
+  closed: boolean;
   readonly rows: Map<string, Row>;
 }
 
@@ -51,7 +62,7 @@ const NOBODY: readonly Listener[] = [];
 
 /** A layer of hooks above `parent`, whose listeners it dispatches to as well. */
 export function createHooks(report: Report, parent?: Dispatch): Dispatch {
-  const layer: Layer = { version: 0, rows: new Map() };
+  const layer: Layer = { version: 0, closed: false, rows: new Map() };
   const below = parent && layers.get(parent);
   const merged = new Map<string, readonly Listener[]>();
   let seen = 0;
@@ -67,7 +78,12 @@ export function createHooks(report: Report, parent?: Dispatch): Dispatch {
     if (row === undefined) {
       const mine = layer.rows.get(name);
       const theirs = below?.rows.get(name);
-      row = [...(mine?.first ?? NOBODY), ...(theirs?.first ?? NOBODY), ...(theirs?.last ?? NOBODY), ...(mine?.last ?? NOBODY)];
+      row = [
+        ...(mine?.first ?? NOBODY),
+        ...(theirs?.first ?? NOBODY),
+        ...(theirs?.last ?? NOBODY),
+        ...(mine?.last ?? NOBODY),
+      ];
       merged.set(name, row);
     }
     return row;
@@ -87,11 +103,15 @@ export function createHooks(report: Report, parent?: Dispatch): Dispatch {
       if (typeof listener !== "function") {
         throw new TurnloopError("INVALID_HOOK", `the listener of ${String(name)} must be a function`);
       }
+      if (layer.closed)
+        throw new TurnloopError("SCOPE_CLOSED", `the layer of ${name} is unwound; register on one that is alive`);
       const { signal, prepend } = options;
       if (signal?.aborted) return () => {};
       // A wrapper of its own, so that one function registered twice is removed once at a time.
       const entry: Listener = (payload, next) => (listener as Listener)(payload, next);
-      change(name, (row) => (prepend ? { ...row, first: [entry, ...row.first] } : { ...row, last: [...row.last, entry] }));
+      change(name, (row) =>
+        prepend ? { ...row, first: [entry, ...row.first] } : { ...row, last: [...row.last, entry] },
+      );
       const off = (): void => {
         signal?.removeEventListener("abort", off);
         const without = (list: readonly Listener[]): readonly Listener[] => list.filter((other) => other !== entry);
@@ -148,6 +168,7 @@ export function createHooks(report: Report, parent?: Dispatch): Dispatch {
     },
 
     unwind() {
+      layer.closed = true;
       layer.rows.clear();
       layer.version += 1;
     },

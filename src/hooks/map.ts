@@ -68,17 +68,11 @@ export interface HookMap {
   >;
   /** Answers with the message that is logged, and whose tool calls run. */
   "agent/step-result": Waterfall<AtTurn & { readonly message: Message }, Message>;
-  "agent/turn-continuation": Waterfall<
-    AtTurn & { readonly decision: ContinuationDecision },
-    ContinuationDecision
-  >;
+  "agent/turn-continuation": Waterfall<AtTurn & { readonly decision: ContinuationDecision }, ContinuationDecision>;
   /** After every step. The first stop is final: nothing that waits can override it. */
   "agent/turn-stop": Serial<AtTurn, { readonly stop: { readonly by: string; readonly reason: string } }>;
 
-  "prompt/assemble": Waterfall<
-    { readonly assembly: PromptAssembly; readonly context: PromptContext },
-    PromptAssembly
-  >;
+  "prompt/assemble": Waterfall<{ readonly assembly: PromptAssembly; readonly context: PromptContext }, PromptAssembly>;
   "prompt/change": Emit<{}>;
   "tools/change": Emit<{}>;
 
@@ -92,11 +86,7 @@ export interface HookMap {
   /** Default: ask for a tool with `needsApproval`, else allow. */
   "tools/pre-execute": Waterfall<{ readonly execution: ToolExecution }, PreToolDecision>;
   /** Around the body; `next({ signal })` narrows the signal; the answer is already normalised. */
-  "tools/execute": Waterfall<
-    { readonly execution: ToolExecution },
-    ToolOutcome,
-    { readonly signal: AbortSignal }
-  >;
+  "tools/execute": Waterfall<{ readonly execution: ToolExecution }, ToolOutcome, { readonly signal: AbortSignal }>;
   "tools/post-execute": Waterfall<
     { readonly execution: ToolExecution; readonly outcome: ToolOutcome },
     PostToolDecision

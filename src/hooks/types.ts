@@ -55,7 +55,7 @@ export interface HookOptions {
 export interface Hooks {
   /**
    * Listens. Harness hooks hear every agent, the hooks of an agent's scope hear only that one, after the
-   * harness's. Throws INVALID_HOOK when the listener is not a function.
+   * harness's. Throws INVALID_HOOK when the listener is not a function, SCOPE_CLOSED once the layer is unwound.
    */
   on<K extends HookName>(name: K, listener: HookListener<HookMap[K]>, options?: HookOptions): Unregister;
 }

@@ -71,10 +71,7 @@ export interface SessionView {
    * Replays from `from` (default: the next seq), then follows, synchronously and in order: no gap, no
    * duplicate. A listener that throws is reported and disturbs nobody.
    */
-  subscribe(
-    listener: (event: SessionEvent) => void,
-    options?: { signal?: AbortSignal; from?: number },
-  ): Unregister;
+  subscribe(listener: (event: SessionEvent) => void, options?: { signal?: AbortSignal; from?: number }): Unregister;
 }
 
 export interface Session extends SessionView {

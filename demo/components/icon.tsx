@@ -1,0 +1,27 @@
+/** Line icons, drawn for a 20 by 20 grid. Always beside a text or in a labelled button. */
+import type { ReactElement } from "react";
+
+const PATHS = {
+  loop: "M16 6.2a7 7 0 1 0 1 4.8M16.6 2.6v3.9h-3.9",
+  plus: "M10 4v12M4 10h12",
+  settings: "M3 6h7m4 0h3M3 14h3m4 0h7M12 4v4M8 12v4",
+  send: "M10 16V4.5M4.8 9.4 10 4.2l5.2 5.2",
+  stop: "M6.5 6.5h7v7h-7z",
+  chevron: "m7 5 5 5-5 5",
+  check: "m4.5 10.5 3.6 3.6 7.4-8",
+  cross: "m5.5 5.5 9 9m0-9-9 9",
+  question: "M7.4 7.6a2.7 2.7 0 1 1 4 2.4c-.9.5-1.4 1-1.4 2m0 3v.1",
+  back: "M8 4.5 3.5 9 8 13.5M4 9h8a4 4 0 0 1 4 4v2",
+  down: "M10 4v11.5m-5-5 5 5 5-5",
+  clock: "M10 5.5V10l3 2M17 10a7 7 0 1 1-14 0 7 7 0 0 1 14 0",
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+export function Icon({ name }: { readonly name: IconName }): ReactElement {
+  return (
+    <svg className="icon" viewBox="0 0 20 20" aria-hidden="true" focusable="false">
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}

@@ -1,0 +1,29 @@
+/** An error, and what can be done about it. */
+import type { ErrorData } from "turnloop";
+import type { ReactElement } from "react";
+import { adviceFor } from "../advice.ts";
+
+interface Props {
+  readonly title: string;
+  readonly error: ErrorData;
+  onSettings?(): void;
+}
+
+export function Problem({ title, error, onSettings }: Props): ReactElement {
+  const advice = adviceFor(error);
+  return (
+    <div className="problem" role="alert">
+      <p>
+        <strong>{title}:</strong> {error.message}
+      </p>
+      <p>
+        {advice}
+        {onSettings && advice.includes("Settings") && (
+          <button type="button" className="link" onClick={onSettings}>
+            Open Settings
+          </button>
+        )}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,116 @@
+/** Points the demo at a model of the visitor's own, or back at the script. */
+import { useEffect, useRef, useState, type FormEvent, type ReactElement } from "react";
+import type { Endpoint } from "../endpoint.ts";
+import type { Route } from "../harness.ts";
+import type { EndpointState } from "../use-endpoint.ts";
+
+interface Props {
+  readonly endpoint: EndpointState;
+  onClose(): void;
+  onRoute(route: Route): void;
+}
+
+const NOTHING: Endpoint = { api: "chat", baseURL: "https://api.openai.com/v1", model: "", apiKey: "" };
+
+export function Settings({ endpoint, onClose, onRoute }: Props): ReactElement {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [values, setValues] = useState(endpoint.remembered ?? NOTHING);
+  const [isConnecting, setConnecting] = useState(false);
+  const [problem, setProblem] = useState<string>();
+  useEffect(() => dialog.current?.showModal(), []);
+
+  const set = (patch: Partial<Endpoint>): void => setValues({ ...values, ...patch });
+
+  async function connect(event: FormEvent): Promise<void> {
+    event.preventDefault();
+    setConnecting(true);
+    try {
+      await endpoint.connect({
+        ...values,
+        baseURL: values.baseURL.trim().replace(/\/+$/, ""),
+        model: values.model.trim(),
+      });
+      onRoute("endpoint");
+      onClose();
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+      setConnecting(false);
+    }
+  }
+
+  function useScript(): void {
+    onRoute("scripted");
+    endpoint.disconnect();
+    onClose();
+  }
+
+  return (
+    <dialog ref={dialog} className="settings" aria-labelledby="settings-title" onClose={onClose}>
+      <form onSubmit={(event) => void connect(event)}>
+        <h2 id="settings-title">Connect a model</h2>
+        <p className="hint">Any endpoint that speaks OpenAI&rsquo;s API and lets a page call it (CORS).</p>
+        <fieldset>
+          <legend>API</legend>
+          {(["chat", "responses"] as const).map((api) => (
+            <label key={api} className="choice">
+              <input type="radio" name="api" checked={values.api === api} onChange={() => set({ api })} />
+              {api === "chat" ? "Chat Completions" : "Responses"}
+            </label>
+          ))}
+        </fieldset>
+        <label>
+          Base URL
+          <input
+            type="url"
+            required
+            value={values.baseURL}
+            onChange={(event) => set({ baseURL: event.target.value })}
+          />
+        </label>
+        <label>
+          Model
+          <input
+            required
+            value={values.model}
+            autoComplete="off"
+            spellCheck={false}
+            placeholder="The provider's name for it"
+            onChange={(event) => set({ model: event.target.value })}
+          />
+        </label>
+        <label>
+          API key
+          <input
+            type="password"
+            value={values.apiKey}
+            autoComplete="off"
+            placeholder="Empty for a server without one"
+            onChange={(event) => set({ apiKey: event.target.value })}
+          />
+        </label>
+        <p className="hint">
+          The key stays in this tab&rsquo;s session storage until the tab is closed, and goes to the base URL only. A
+          page can read what it stores: use a key that you can revoke.
+        </p>
+        {problem !== undefined && (
+          <p className="problem-line" role="alert">
+            {problem}
+          </p>
+        )}
+        <div className="buttons">
+          <button type="submit" className="primary" disabled={isConnecting}>
+            {isConnecting ? "Loading the client" : "Connect"}
+          </button>
+          {endpoint.connected && (
+            <button type="button" onClick={useScript}>
+              Back to the scripted demo
+            </button>
+          )}
+          <button type="button" className="quiet" onClick={() => dialog.current?.close()}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}

@@ -1,0 +1,291 @@
+/** The Agent handle of a loop that runs here: its verbs, as appends to the log. */
+import { TurnloopError } from "../errors.ts";
+import type { Desk } from "../interaction/desk.ts";
+import { jsonCopy } from "../json.ts";
+import { contentOf, sourceOf } from "../model/content.ts";
+import type { ContentInput } from "../model/types.ts";
+import type { AgentScope } from "../scope.ts";
+import { queuedMessages, unansweredCalls } from "../session/state.ts";
+import type { SessionEvent, SessionEventType } from "../session/types.ts";
+import type { LiveSession } from "../storage/live.ts";
+import { createActivity, type Activity } from "./activity.ts";
+import { createSnapshots, SHOWN, type SnapshotStore } from "./snapshot.ts";
+import type { Agent, AgentOptions, AgentStatus, QueuedMessage, SendOptions } from "./types.ts";
+
+/** What the loop has of an agent besides its handle. */
+export interface AgentCore {
+  readonly agent: Agent;
+  readonly live: LiveSession;
+  readonly snapshots: SnapshotStore;
+  /** What a cancel would stop: set from the moment that a turn is about to begin. */
+  activity: Activity | undefined;
+  /** A turn without a message was asked for. */
+  continuing: boolean;
+  /** Flushes of injections that nobody awaits but a disposal. */
+  readonly idleFlushes: Set<Promise<unknown>>;
+  /** Whether there is something to run. */
+  hasWork(): boolean;
+  /** Resolves when there may be something to run, or the agent is disposed. */
+  wake(): Promise<void>;
+  begin(): Activity;
+  /** Tells, if it is new, and releases who waits for the agent to be idle. */
+  become(status: AgentStatus): void;
+  /** The session is lost: the loop has nothing to do any more. */
+  lost(): void;
+  /** Disposed before anybody saw it: without a word. */
+  bury(): void;
+  /** The loop has ended. */
+  ended(): void;
+}
+
+export interface AgentDeps {
+  readonly live: LiveSession;
+  readonly options: AgentOptions;
+  readonly scope: () => AgentScope;
+  readonly desk: () => Desk;
+  readonly newId: () => string;
+  /** Emits the hooks of the agent. */
+  readonly tell: {
+    status(status: AgentStatus): void;
+    queued(message: QueuedMessage): void;
+    /** A failure outside any step, in the open turn or the last. */
+    error(error: unknown): void;
+  };
+  /** Stores all, and awaits the listeners of `session/flush`. */
+  readonly flush: () => Promise<void>;
+}
+
+export function createAgent({ live, options, scope, desk, newId, tell, flush }: AgentDeps): AgentCore {
+  const { log, recorder } = live;
+  const { session, state } = log;
+  let status: AgentStatus = "idle";
+  let woken: (() => void) | undefined;
+  let idle: (() => void)[] = [];
+  let over = false;
+  const snapshots = createSnapshots(
+    log,
+    () => status,
+    () => recorder.durable,
+  );
+
+  /** Throws unless verbs may still change something. */
+  function checkAlive(): void {
+    if (status === "disposed")
+      throw new TurnloopError("AGENT_DISPOSED", `the agent ${session.id} is disposed; open it again`);
+    if (recorder.durable === "lost")
+      throw new TurnloopError(
+        "READ_ONLY",
+        `the session ${session.id} is lost here: another writer has it, or the storage refuses it; open it again`,
+      );
+  }
+
+  function wakeUp(): void {
+    woken?.();
+    woken = undefined;
+  }
+
+  /** Whoever waits for idle has it, as nothing runs and nothing will. */
+  function releaseIdle(): void {
+    const waiters = idle;
+    idle = [];
+    for (const release of waiters) release();
+  }
+
+  /** Accepts a message: durable, in the queue, then told. */
+  function queue(
+    content: ContentInput,
+    { id = newId(), source, output }: SendOptions,
+    as: QueuedMessage["as"],
+  ): string {
+    const message = { id: String(id), content: contentOf(content), source: sourceOf(source), as };
+    const schema = output === undefined ? undefined : jsonCopy(output);
+    if (state.accepted.has(message.id)) return message.id;
+    log.write("inbox/queued", { ...message, ...(schema && { output: schema }) });
+    tell.queued(Object.freeze(message));
+    if (as !== "inject") wakeUp();
+    return message.id;
+  }
+
+  const agent: Agent = {
+    id: session.id,
+    get status() {
+      return status;
+    },
+    options,
+    session,
+    get queue() {
+      return agent.getSnapshot().queue;
+    },
+    get interactions() {
+      return agent.getSnapshot().interactions;
+    },
+    get scope() {
+      return scope();
+    },
+
+    send(content, sendOptions = {}) {
+      checkAlive();
+      return queue(content, sendOptions, "send");
+    },
+
+    steer(content, sendOptions = {}) {
+      checkAlive();
+      return queue(content, sendOptions, status === "running" ? "steer" : "send");
+    },
+
+    inject(content, sendOptions = {}) {
+      checkAlive();
+      // Between a call and its result nothing may stand: what comes then waits for the end of the batch.
+      if (unansweredCalls(state).length > 0) return queue(content, sendOptions, "inject");
+      const { id = newId(), source } = sendOptions;
+      const message = { id: String(id), content: contentOf(content), source: sourceOf(source) };
+      if (state.accepted.has(message.id)) return message.id;
+      injectNow(message);
+      return message.id;
+    },
+
+    continue() {
+      checkAlive();
+      if (state.open)
+        throw new TurnloopError("TURN_OPEN", `turn ${state.open.number} is open; steer it, or wait for its end`);
+      core.continuing = true;
+      wakeUp();
+    },
+
+    async withdraw(id) {
+      checkAlive();
+      const entry = state.inbox.get(id);
+      if (!entry || entry.takenBy !== undefined) return false;
+      log.write("inbox/dropped", { ids: Object.freeze([id]), reason: "withdrawn" });
+      return true;
+    },
+
+    cancel(reason = "cancelled", { queue: fate = "drop" } = {}) {
+      if (status === "disposed" || recorder.durable === "lost") return;
+      const { open } = state;
+      const dropped =
+        fate === "drop"
+          ? [...state.inbox.values()].filter((entry) => entry.as !== "inject").map((entry) => entry.id)
+          : [];
+      if (!core.activity && !core.continuing && dropped.length === 0) return;
+      core.continuing = false;
+      log.write("agent/cancelled", {
+        id: newId(),
+        reason: String(reason).toWellFormed(),
+        ...(open && { turn: open.number }),
+        dropped: Object.freeze(dropped),
+      });
+      core.activity?.stop({ kind: "aborted", reason: String(reason).toWellFormed() });
+      wakeUp();
+    },
+
+    async respond(id, value) {
+      checkAlive();
+      await desk().respond(id, value);
+    },
+
+    async claim(id) {
+      checkAlive();
+      await desk().claim(id, "local");
+    },
+
+    configure(patch) {
+      checkAlive();
+      const copy = jsonCopy(patch);
+      if (typeof copy !== "object" || copy === null || Array.isArray(copy))
+        throw new TurnloopError("INVALID_CONTENT", "configure takes the fields of a call's configuration");
+      log.write("agent/configured", { patch: copy });
+    },
+
+    whenIdle() {
+      if (status === "disposed" ? over : status === "idle" && !core.hasWork()) return Promise.resolve();
+      return new Promise((resolve) => {
+        idle.push(resolve);
+      });
+    },
+
+    flush: () => recorder.settle(),
+
+    on(type, listener, listenOptions) {
+      return session.subscribe((event: SessionEvent) => {
+        if (event.type === type) return listener(event as SessionEvent<typeof type & SessionEventType>);
+      }, listenOptions);
+    },
+
+    subscribe: (listener) => snapshots.subscribe(listener),
+
+    getSnapshot: () => snapshots.get(),
+  };
+
+  /** Joins the open turn, or is a turn of its own. */
+  function injectNow(message: {
+    id: string;
+    content: QueuedMessage["content"];
+    source: QueuedMessage["source"];
+  }): void {
+    if (state.open) {
+      log.write("context/message", message, { surface: "append" });
+      return;
+    }
+    const turn = state.turn + 1;
+    const trigger = Object.freeze({ kind: "injection" as const, source: message.source });
+    log.write("turn/start", { turn, trigger, messages: Object.freeze([message.id]) });
+    try {
+      log.write("context/message", message, { surface: "append" });
+    } finally {
+      log.write("turn/end", { turn, reason: Object.freeze({ kind: "completed" as const }) });
+    }
+    const stored = flush().catch((error: unknown) => tell.error(error));
+    core.idleFlushes.add(stored);
+    void stored.finally(() => core.idleFlushes.delete(stored));
+  }
+
+  const core: AgentCore = {
+    agent,
+    live,
+    snapshots,
+    activity: undefined,
+    continuing: false,
+    idleFlushes: new Set(),
+    hasWork: () =>
+      recorder.durable !== "lost" && (core.continuing || queuedMessages(state).some((entry) => entry.as !== "inject")),
+    wake() {
+      return core.hasWork() || status === "disposed"
+        ? Promise.resolve()
+        : new Promise((resolve) => {
+            woken = resolve;
+          });
+    },
+    begin() {
+      core.activity = createActivity();
+      return core.activity;
+    },
+    become(next) {
+      if (status === "disposed") return;
+      const told = status !== next;
+      status = next;
+      if (next === "idle") releaseIdle();
+      if (next === "disposed") wakeUp();
+      if (!told) return;
+      tell.status(next);
+      snapshots.changed();
+    },
+    lost() {
+      wakeUp();
+      snapshots.changed();
+    },
+    bury() {
+      status = "disposed";
+      core.ended();
+    },
+    ended() {
+      over = true;
+      releaseIdle();
+    },
+  };
+
+  session.subscribe((event) => {
+    if (SHOWN.has(event.type)) snapshots.changed();
+  });
+  return core;
+}

@@ -1,0 +1,88 @@
+/** The snapshot of an agent: one frozen object until something in it changes. */
+import type { Log } from "../session/log.ts";
+import { isWaiting, openInteractions, queuedMessages } from "../session/state.ts";
+import type { Durability } from "../session/types.ts";
+import type { AgentSnapshot, AgentStatus, QueuedMessage } from "./types.ts";
+
+export interface SnapshotStore {
+  get(): AgentSnapshot;
+  /** Tells the watchers, if anything that is shown differs from what they were told. */
+  changed(): void;
+  subscribe(watcher: () => void): () => void;
+  /** Whether anybody watches. */
+  readonly watched: boolean;
+}
+
+export function createSnapshots(log: Log, status: () => AgentStatus, durable: () => Durability): SnapshotStore {
+  const watchers = new Set<() => void>();
+  const shown = new WeakMap<QueuedMessage, QueuedMessage>();
+  let last: AgentSnapshot | undefined;
+  let told: AgentSnapshot | undefined;
+
+  function entryOf(entry: QueuedMessage): QueuedMessage {
+    let entryShown = shown.get(entry);
+    if (!entryShown) {
+      const { id, content, source, as } = entry;
+      shown.set(entry, (entryShown = Object.freeze({ id, content, source, as })));
+    }
+    return entryShown;
+  }
+
+  function get(): AgentSnapshot {
+    const { state } = log;
+    const queue = keep(last?.queue, queuedMessages(state).map(entryOf), (a, b) => a === b);
+    const interactions = keep(
+      last?.interactions,
+      openInteractions(state),
+      (a, b) => a.id === b.id && a.claimedBy === b.claimedBy,
+    );
+    const next = { status: status(), waiting: isWaiting(state), queue, interactions, durable: durable() };
+    const same = last && Object.entries(next).every(([key, value]) => last![key as keyof AgentSnapshot] === value);
+    return same ? last! : (last = Object.freeze(next));
+  }
+
+  return {
+    get,
+    changed() {
+      if (watchers.size === 0 || get() === told) return;
+      told = last;
+      for (const watcher of [...watchers]) watcher();
+    },
+    subscribe(listener) {
+      // A wrapper of its own, so that one function subscribed twice is removed once at a time.
+      const watcher = (): void => listener();
+      if (watchers.size === 0) told = get();
+      watchers.add(watcher);
+      return () => void watchers.delete(watcher);
+    },
+    get watched() {
+      return watchers.size > 0;
+    },
+  };
+}
+
+/** The list as it was, where it is still the same. */
+function keep<T>(before: readonly T[] | undefined, now: readonly T[], equal: (a: T, b: T) => boolean): readonly T[] {
+  const same = before?.length === now.length && now.every((item, i) => equal(before[i]!, item));
+  return same ? before : Object.freeze(now);
+}
+
+/** What the snapshot shows changes with these alone: any other event costs one look-up. */
+export const SHOWN: ReadonlySet<string> = new Set([
+  "turn/start",
+  "turn/end",
+  "step/end",
+  "user/message",
+  "steering/message",
+  "context/message",
+  "prompt/blocked",
+  "inbox/queued",
+  "inbox/dropped",
+  "agent/cancelled",
+  "assistant/message",
+  "tool/start",
+  "tool/result",
+  "interaction/requested",
+  "interaction/claimed",
+  "interaction/resolved",
+]);

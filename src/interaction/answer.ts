@@ -1,0 +1,19 @@
+/** Answers to the interactions of the core, checked before they enter the log. */
+import { TurnloopError } from "../errors.ts";
+import type { JsonValue } from "../json.ts";
+
+/** Throws INVALID_ANSWER. A kind that a plugin has made up takes anything. */
+export function checkAnswer(kind: string, value: JsonValue): void {
+  const fields = (typeof value === "object" && value !== null && !Array.isArray(value) ? value : {}) as {
+    readonly [key: string]: JsonValue;
+  };
+  if (kind === "approval" && fields.decision !== "allow" && fields.decision !== "deny") {
+    throw new TurnloopError(
+      "INVALID_ANSWER",
+      'an approval is answered with { decision: "allow" } or { decision: "deny" }',
+    );
+  }
+  if (kind === "client-tool" && !Object.hasOwn(fields, "value") && typeof fields.error !== "string") {
+    throw new TurnloopError("INVALID_ANSWER", "a client tool is answered with { value } or { error }");
+  }
+}

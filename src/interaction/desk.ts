@@ -1,0 +1,154 @@
+/** What waits for somebody outside the loop: asked, claimed and answered through the log. */
+import { TurnloopError, type Report } from "../errors.ts";
+import type { Dispatch } from "../hooks/hooks.ts";
+import { jsonCopy, type JsonValue } from "../json.ts";
+import type { Agent } from "../agent/types.ts";
+import type { Clock } from "../scope.ts";
+import type { Log } from "../session/log.ts";
+import { openInteractions, type InteractionState } from "../session/state.ts";
+import type { SessionEvent } from "../session/types.ts";
+import { checkAnswer } from "./answer.ts";
+
+export interface Question {
+  readonly id: string;
+  readonly kind: string;
+  readonly payload: JsonValue;
+  readonly callId: string;
+  readonly expiresInMs?: number | undefined;
+}
+
+export type Resolution = NonNullable<InteractionState["resolved"]>;
+
+export interface Desk {
+  /**
+   * Asks, unless it was asked before, and answers what was answered, once that is stored. `settled` is
+   * where an answer waits for the storage.
+   */
+  ask(question: Question): Promise<Resolution>;
+  respond(id: string, value: JsonValue): Promise<void>;
+  claim(id: string, client: string): Promise<void>;
+  /** At the opening of a parked turn: tells what is open again, and watches the clock for it. */
+  reopen(): void;
+  /** No more expiry from here on. */
+  close(): void;
+}
+
+export interface DeskOptions {
+  readonly log: Log;
+  readonly hooks: Dispatch;
+  readonly clock: Clock;
+  readonly report: Report;
+  readonly agent: () => Agent;
+  /** Resolves when everything so far is stored. */
+  readonly stored: () => Promise<void>;
+  /** Whether anybody watches the agent. */
+  readonly watched: () => boolean;
+}
+
+export function createDesk({ log, hooks, clock, report, agent, stored, watched }: DeskOptions): Desk {
+  const waiting = new Map<string, (resolution: Resolution) => void>();
+  const closing = new AbortController();
+
+  log.session.subscribe((event: SessionEvent) => {
+    if (event.type === "interaction/requested") announce(event.data.id);
+    else if (event.type === "interaction/resolved") {
+      const known = log.state.interactions.get(event.data.id);
+      const { id, value } = event.data;
+      waiting.get(id)?.(event.data);
+      waiting.delete(id);
+      if (known) {
+        hooks.emit("interaction/resolved", {
+          agent: agent(),
+          interaction: known.request,
+          ...(value !== undefined && { value }),
+        });
+      }
+    }
+  });
+
+  function announce(id: string): void {
+    const interaction = openInteractions(log.state).find((one) => one.id === id);
+    if (!interaction) return;
+    if (!hooks.heard("interaction/requested") && !watched()) {
+      report({
+        code: "INTERACTION_WAITING",
+        message: `the agent waits for an answer to ${id}, and nobody listens; subscribe to the agent and \`respond\`, or set \`interactive: false\``,
+        sessionId: log.session.id,
+      });
+    }
+    hooks.emit("interaction/requested", { agent: agent(), interaction });
+    if (interaction.expiresAt !== undefined) expireAt(id, interaction.expiresAt);
+  }
+
+  function expireAt(id: string, time: number): void {
+    const ms = Math.max(0, time - clock.now());
+    clock.sleep(ms, closing.signal).then(
+      () => {
+        if (isOpen(id) && !log.closed) log.write("interaction/resolved", { id, outcome: "expired" });
+      },
+      () => {},
+    );
+  }
+
+  function isOpen(id: string): boolean {
+    const known = log.state.interactions.get(id);
+    return known !== undefined && known.resolved === undefined;
+  }
+
+  function find(id: string): InteractionState {
+    const known = log.state.interactions.get(id);
+    if (!known)
+      throw new TurnloopError(
+        "INTERACTION_NOT_FOUND",
+        `nothing waits under the id ${id}: it was never asked, or its turn has ended`,
+      );
+    if (known.resolved)
+      throw new TurnloopError(
+        "INTERACTION_RESOLVED",
+        `${id} is ${known.resolved.outcome} already; the first answer counts`,
+      );
+    return known;
+  }
+
+  return {
+    async ask({ id, kind, payload, callId, expiresInMs }) {
+      let known = log.state.interactions.get(id);
+      if (!known) {
+        const expiresAt = expiresInMs === undefined ? undefined : clock.now() + expiresInMs;
+        log.write("interaction/requested", {
+          id,
+          kind,
+          payload,
+          callId,
+          ...(expiresAt !== undefined && { expiresAt }),
+        });
+        known = log.state.interactions.get(id)!;
+      }
+      const resolution = known.resolved ?? (await new Promise<Resolution>((resolve) => waiting.set(id, resolve)));
+      await stored();
+      return resolution;
+    },
+
+    async respond(id, value) {
+      const known = find(id);
+      const answer = jsonCopy(value);
+      checkAnswer(known.request.kind, answer);
+      log.write("interaction/resolved", { id, outcome: "answered", value: answer });
+      await stored();
+    },
+
+    async claim(id, client) {
+      const known = find(id);
+      if (known.claimedBy !== undefined)
+        throw new TurnloopError("INTERACTION_CLAIMED", `${id} is run by somebody else`);
+      log.write("interaction/claimed", { id, client });
+      await stored();
+    },
+
+    reopen() {
+      for (const { id } of openInteractions(log.state)) announce(id);
+    },
+
+    close: () => closing.abort(new TurnloopError("AGENT_DISPOSED", "the agent is disposed")),
+  };
+}

@@ -1,0 +1,208 @@
+/** A model's answer to one step: the request, its attempts, and the message that stands in the log at the end. */
+import { TurnloopError } from "../errors.ts";
+import type { RequestErrorDecision } from "../hooks/map.ts";
+import { jsonCopy, jsonEqual } from "../json.ts";
+import { assemble, type AssembledBlock } from "../model/assemble.ts";
+import { answerBlocksOf } from "../model/content.ts";
+import type { CallConfig, ContentBlock, FinishReason, Message, RequestHeader, ToolSchema } from "../model/types.ts";
+import { chunksOfAttempt } from "../session/close.ts";
+import type { Log } from "../session/log.ts";
+import { makeRequest } from "../session/rebuild.ts";
+import { at, write, type Turn } from "./instance.ts";
+import { failing, RequestFailure, streamAnswer } from "./stream.ts";
+
+/** What a request holds besides its configuration and the history. */
+export interface RequestParts {
+  readonly system?: string;
+  readonly tools?: readonly ToolSchema[];
+  readonly prefix?: readonly Message[];
+}
+
+/** This many steps in a row may end in a failed request before the turn does. */
+const FAILED_STEPS = 3;
+
+/** Until an answer stands in the log. False when the policies want a new step instead; throws to fail the turn. */
+export async function requestAnswer(turn: Turn, parts: RequestParts, history: readonly Message[]): Promise<boolean> {
+  const { instance, activity } = turn;
+  const { hooks, clock } = instance;
+  const base = baseConfig(turn);
+  let config = await activity.wait(hooks.waterfall("agent/request", { ...at(turn), config: base }, () => base));
+  for (;;) {
+    const header = writeHeader(turn, { ...parts, config: config === base ? base : jsonCopy(config) });
+    let failure: RequestFailure;
+    try {
+      await streamAnswer(turn, makeRequest(header, history));
+      await writeAnswer(turn, header);
+      turn.failedSteps = 0;
+      return true;
+    } catch (thrown) {
+      if (!(thrown instanceof RequestFailure)) throw thrown;
+      failure = thrown;
+    }
+    activity.check();
+    const decision = await decide(turn, failure);
+    if (decision.kind === "fail") throw failure.cause;
+    if (decision.kind === "new-step") return false;
+    await activity.wait(clock.sleep(decision.afterMs ?? 0, activity.signal));
+    config = decision.config ?? config;
+  }
+}
+
+/** The options of the agent, what `configure` has logged, and what the message of this turn asks for. */
+function baseConfig({ instance }: Turn): CallConfig {
+  const { configured, open } = instance.log.state;
+  const config = { ...instance.config, ...configured };
+  if (open?.output) config.responseFormat = { type: "json", schema: open.output };
+  return Object.freeze(config);
+}
+
+/** Logs the header when it is new to this instance or differs from the last one. */
+function writeHeader(turn: Turn, parts: RequestParts & { readonly config: CallConfig }): RequestHeader {
+  const { agent, log, models } = turn.instance;
+  const { config, ...rest } = parts;
+  if (typeof config?.model !== "string" || config.model === "") {
+    throw new TurnloopError(
+      "NO_MODEL",
+      `the agent ${agent.id} has no model; give one to createHarness or to the agent, or answer agent/request with one`,
+    );
+  }
+  const model = models.get(config.model);
+  if (!model)
+    throw new TurnloopError(
+      "NO_ADAPTER",
+      `there is no model named ${config.model}; the harness knows ${models.names().join(", ") || "none"}`,
+    );
+  const header: RequestHeader = Object.freeze({ config, modelId: model.id, ...rest });
+  const last = log.state.header;
+  if (turn.instance.requested && last && jsonEqual(last, header)) return last;
+  const reason = !last ? "initial" : turn.instance.requested ? "change" : "resume";
+  turn.instance.requested = true;
+  write(turn, "request/header", { header, reason });
+  return header;
+}
+
+async function decide(turn: Turn, failure: RequestFailure): Promise<RequestErrorDecision> {
+  const { instance, activity } = turn;
+  const { hooks, log } = instance;
+  const { attempt } = log.state.open!.step!;
+  const { chunks } = chunksOfAttempt(log);
+  const error = Object.freeze(failure.data);
+  const committed = chunks.some(
+    (chunk) => chunk.type === "delta" || (chunk.type === "block-end" && chunk.block !== undefined),
+  );
+  let decision = await activity.wait(
+    hooks.waterfall("agent/request-error", { ...at(turn), attempt, error, committed }, () => FAIL),
+  );
+  if (!["fail", "retry", "new-step"].includes(decision?.kind)) {
+    throw new TurnloopError("INVALID_DECISION", "agent/request-error must answer fail, retry or new-step");
+  }
+  if (decision.kind === "new-step" && (turn.failedSteps += 1) >= FAILED_STEPS) decision = FAIL;
+  const usage = chunks.findLast((chunk) => chunk.type === "usage")?.usage;
+  const afterMs = decision.kind === "retry" ? decision.afterMs : undefined;
+  write(turn, "request/failed", {
+    turn: turn.number,
+    step: log.state.open!.step!.number,
+    attempt,
+    error,
+    ...(usage && { usage }),
+    next: decision.kind,
+    ...(afterMs !== undefined && { afterMs }),
+  });
+  return decision;
+}
+
+const FAIL: RequestErrorDecision = Object.freeze({ kind: "fail" });
+
+/** Puts the chunks of this attempt together, asks the policies, and writes what is left. */
+async function writeAnswer(turn: Turn, header: RequestHeader): Promise<void> {
+  const { instance, activity } = turn;
+  const { hooks, log } = instance;
+  const { chunks, cites } = chunksOfAttempt(log);
+  const { blocks, usage, finish } = failing(() => assemble(chunks));
+  checkFinish(finish);
+  const cut = cutOf(finish);
+  if (cut !== undefined && turn.cut !== "max-tokens") turn.cut = cut;
+  const whole = (content: readonly ContentBlock[]): readonly ContentBlock[] =>
+    cut === undefined ? content : Object.freeze(content.filter((block) => block.type !== "tool-call"));
+
+  const naming = nameCalls(turn);
+  const model = header.modelId ?? header.config.model;
+  const message: Message = Object.freeze({ role: "assistant", content: whole(naming.own(blocks)), model });
+  const answer = await activity.wait(hooks.waterfall("agent/step-result", { ...at(turn), message }, () => message));
+  const content = answer === message ? message.content : whole(naming.added(answerBlocksOf(jsonCopy(answer?.content))));
+
+  if (finish?.kind === "stop" && content.length === 0) {
+    throw new RequestFailure(new TurnloopError("EMPTY_RESPONSE", "the model has answered nothing at all"));
+  }
+  if (content.length === 0 && !usage) return;
+  write(
+    turn,
+    "assistant/message",
+    { turn: turn.number, step: log.state.open!.step!.number, model, content, ...(usage && { usage }) },
+    { surface: "append", ...(cites.length > 0 && { cites }) },
+  );
+}
+
+function checkFinish(finish: FinishReason | undefined): void {
+  if (finish === undefined)
+    throw new RequestFailure(new TurnloopError("STREAM_INCOMPLETE", "the model's answer broke off before its end"));
+  if (finish.kind === "aborted")
+    throw new RequestFailure(new TurnloopError("ABORTED", "the model has broken off its answer"));
+  if (finish.kind === "error") {
+    const { kind: _, ...data } = finish;
+    throw new RequestFailure(new TurnloopError(data.code ?? "MODEL_ERROR", data.message), data);
+  }
+}
+
+/** Gives each call its id in the log, from the place of its block; ids that a hook made up get the next places. */
+function nameCalls({ instance, number }: Turn): {
+  own(blocks: readonly AssembledBlock[]): readonly ContentBlock[];
+  added(content: readonly ContentBlock[]): readonly ContentBlock[];
+} {
+  const { number: step, attempt } = instance.log.state.open!.step!;
+  const given = new Set<string>();
+  let next = 0;
+  const name = (index: number): string => {
+    const callId = `call_${number}_${step}_${attempt}_${index}`;
+    given.add(callId);
+    next = Math.max(next, index + 1);
+    return callId;
+  };
+  return {
+    own: (blocks) =>
+      Object.freeze(
+        blocks.map(({ index, block, providerCallId }) => {
+          if (block.type !== "tool-call") return block;
+          const meta = providerCallId === undefined ? block.meta : Object.freeze({ ...block.meta, providerCallId });
+          return Object.freeze({ ...block, callId: name(index), ...(meta && { meta }) });
+        }),
+      ),
+    added(content) {
+      const used = new Set<string>();
+      return Object.freeze(
+        content.map((block) => {
+          if (block.type !== "tool-call") return block;
+          const callId = given.has(block.callId) && !used.has(block.callId) ? block.callId : name(next);
+          used.add(callId);
+          return callId === block.callId ? block : Object.freeze({ ...block, callId });
+        }),
+      );
+    },
+  };
+}
+
+function cutOf(finish: FinishReason | undefined): Turn["cut"] {
+  return finish?.kind === "max-tokens" || finish?.kind === "content-filter" ? finish.kind : undefined;
+}
+
+/** Whether an answer of the open turn was cut short already: for one that was parked. */
+export function cutOfTurn(log: Log): Turn["cut"] {
+  let cut: Turn["cut"];
+  for (let seq = log.state.open?.seq ?? log.seq; seq < log.seq; seq += 1) {
+    const event = log.at(seq)!;
+    if (event.type !== "assistant/chunk" || event.data.chunk.type !== "finish") continue;
+    const found = cutOf(event.data.chunk.reason);
+    if (found && cut !== "max-tokens") cut = found;
+  }
+  return cut;
+}

@@ -1,0 +1,31 @@
+/** The agents that a harness starts by itself. */
+import type { Agents, DeclaredAgent } from "../agent/types.ts";
+import { messageOf, TurnloopError, type Report } from "../errors.ts";
+import type { HarnessOptions } from "../scope.ts";
+
+/** Resolves when all are live or have failed; a failure is reported, and stops none of the others. */
+export async function startDeclared(agents: Agents, options: HarnessOptions, report: Report): Promise<void> {
+  await Promise.all(
+    (options.agents ?? []).map(async (declared) => {
+      try {
+        await start(agents, declared, options);
+      } catch (cause) {
+        const code = TurnloopError.is(cause, "SESSION_NOT_FOUND") ? "SESSION_NOT_FOUND" : "AGENT_NOT_STARTED";
+        report({ code, message: `the agent ${declared.id} could not be started: ${messageOf(cause)}`, cause });
+      }
+    }),
+  );
+}
+
+async function start(
+  agents: Agents,
+  { id: label, sessionId, resumeSessionId, model, cwd }: DeclaredAgent,
+  options: HarnessOptions,
+): Promise<void> {
+  const newId = options.newId ?? (() => crypto.randomUUID());
+  const id = sessionId ?? resumeSessionId ?? `${label}-session-${newId()}`;
+  const context = await options.context?.(id);
+  const common = { id, ...(model !== undefined && { model }), ...(context !== undefined && { context }) };
+  if (resumeSessionId !== undefined) await agents.resume(common);
+  else await agents.open({ ...common, ...(cwd !== undefined && { meta: { cwd } }) });
+}

@@ -1,0 +1,194 @@
+/** The one transaction in which an agent begins, and the one way in which it ends. */
+import type { Agent, AgentHandle, AgentOptions, LifecycleOptions } from "../agent/types.ts";
+import type { AgentRegistry } from "../agent/registry.ts";
+import { messageOf, TurnloopError } from "../errors.ts";
+import type { Archive } from "../storage/archive.ts";
+import { build, type Built, type Ground } from "./build.ts";
+import { drive } from "./driver.ts";
+import { reopen } from "./reopen.ts";
+
+/** Where agents are entered, and what ends them. */
+export interface Owners {
+  readonly registry: AgentRegistry;
+  /** Every agent that is being made or is live, with its owner and what ends it. */
+  readonly lives: Map<Agent, { readonly owner: Agent | undefined; readonly begun: Begun }>;
+  /** Throws when nothing new may begin. */
+  checkOpen(): void;
+}
+
+export interface Birth {
+  readonly archive: Archive;
+  /** How many of its events are stored. */
+  readonly stored: number;
+  readonly source: "startup" | "resume";
+  readonly options: AgentOptions & LifecycleOptions;
+}
+
+/** A handle that also tells when the end of its agent begins, by whomever. */
+export interface Begun extends AgentHandle {
+  onEnding?(listener: (ended: Promise<void>) => void): void;
+}
+
+/**
+ * Prepares in private, awaits `setup`, enters both registries, tells, then starts the loop. Whatever fails or
+ * aborts on the way takes back all of it: what was told to be there is told to be gone.
+ */
+export async function begin(ground: Ground, owners: Owners, birth: Birth): Promise<Begun> {
+  const { signal, setup } = birth.options;
+  const built = build(ground, birth.archive, birth.stored, birth.options);
+  const life = createLife(ground, owners, built, birth);
+  const abort = (): void => life.fail(abortReason(signal!));
+  if (signal?.aborted) abort();
+  signal?.addEventListener("abort", abort, { once: true });
+  try {
+    life.check();
+    if (setup) await life.unlessFailed(async () => setup(built.scope));
+    life.publish();
+  } catch (thrown) {
+    await life.end();
+    throw thrown;
+  } finally {
+    signal?.removeEventListener("abort", abort);
+  }
+  return life.begun;
+}
+
+/** The same at once: no setup, and nothing to wait for. */
+export function beginNow(ground: Ground, owners: Owners, birth: Birth): Begun {
+  const built = build(ground, birth.archive, birth.stored, birth.options);
+  const life = createLife(ground, owners, built, birth);
+  try {
+    life.publish();
+  } catch (thrown) {
+    void life.end();
+    throw thrown;
+  }
+  return life.begun;
+}
+
+/** An abort's own reason, where it is an error. */
+export function abortReason({ reason }: AbortSignal): Error {
+  return reason instanceof Error
+    ? reason
+    : new TurnloopError("ABORTED", `it was aborted: ${messageOf(reason)}`, { cause: reason });
+}
+
+interface Life {
+  /** Makes the birth fail, if it is still under way. */
+  fail(reason: unknown): void;
+  /** Throws when the agent may not live. */
+  check(): void;
+  /** Awaits, unless the birth fails first. */
+  unlessFailed(task: () => Promise<void>): Promise<void>;
+  publish(): void;
+  /** Ends it, however far it has come. Everybody awaits the same end. */
+  end(): Promise<void>;
+  readonly begun: Begun;
+}
+
+function createLife(ground: Ground, owners: Owners, built: Built, { source, options: { owner } }: Birth): Life {
+  const { agent, core, instance, live } = built;
+  const { hooks } = instance;
+  const { session } = live.log;
+  let failure: { readonly reason: unknown } | undefined;
+  let onFailure = (): void => {};
+  let ending: Promise<void> | undefined;
+  let running: Promise<void> | undefined;
+  let telling = false;
+  const endListeners: ((ended: Promise<void>) => void)[] = [];
+  /** What takes back the entries and the announcements that were made: agent before session. */
+  const undo: { agent: (() => void)[]; session: (() => void)[] } = { agent: [], session: [] };
+
+  const life: Life = {
+    fail(reason) {
+      failure ??= { reason };
+      onFailure();
+    },
+
+    check() {
+      if (failure) throw failure.reason;
+      owners.checkOpen();
+      if (owner?.status === "disposed") throw new TurnloopError("AGENT_DISPOSED", `the owner ${owner.id} is disposed`);
+    },
+
+    async unlessFailed(task) {
+      await new Promise<void>((resolve, reject) => {
+        onFailure = () => reject(failure!.reason);
+        task().then(resolve, reject);
+      });
+      life.check();
+    },
+
+    publish() {
+      life.check();
+      undo.session.push(ground.sessions.enter(live));
+      undo.agent.push(owners.registry.enter(agent, owner));
+      reopen(instance);
+      telling = true;
+      try {
+        undo.session.push(() => hooks.emit("session/disposed", { session }));
+        hooks.emit("session/created", { session });
+        life.check();
+        undo.agent.push(() => hooks.emit("agent/disposed", { agent }));
+        hooks.emit("agent/created", { agent });
+        life.check();
+        hooks.emit("agent/session-start", { agent, source });
+        life.check();
+      } finally {
+        telling = false;
+      }
+      live.recorder.wake();
+      running = drive(instance).catch((cause: unknown) => {
+        ground.report({
+          code: "LOOP_FAILED",
+          message: `the loop has ended: ${messageOf(cause)}`,
+          cause,
+          sessionId: agent.id,
+        });
+      });
+      instance.desk.reopen();
+    },
+
+    end() {
+      if (!ending) {
+        ending = teardown();
+        for (const listener of endListeners) listener(ending);
+      }
+      return ending;
+    },
+
+    begun: {
+      agent,
+      dispose: () => life.end(),
+      onEnding(listener) {
+        if (ending) listener(ending);
+        else endListeners.push(listener);
+      },
+    },
+  };
+
+  /** The loop, then the agent, then the session, then the layer. A stage that fails stops none of the others. */
+  async function teardown(): Promise<void> {
+    life.fail(new TurnloopError("AGENT_DISPOSED", `the agent ${agent.id} was disposed while it was made`));
+    const children = [...owners.lives.values()]
+      .filter((child) => child.owner === agent)
+      .map((child) => child.begun.dispose());
+    core.activity?.stop({ kind: "disposed" });
+    if (running) core.become("disposed");
+    else core.bury();
+    // Without a loop or a listener on the stack there is nothing to wait for.
+    if (running || telling || children.length > 0 || core.idleFlushes.size > 0) {
+      await Promise.allSettled([...children, running, ...core.idleFlushes]);
+      if (running && live.recorder.stored < live.log.seq)
+        await instance.flush().catch((error: unknown) => instance.tellError(error));
+    }
+    instance.desk.close();
+    for (const off of [...undo.agent, ...undo.session]) off();
+    owners.lives.delete(agent);
+    await live.close();
+    built.unwind();
+  }
+
+  owners.lives.set(agent, { owner, begun: life.begun });
+  return life;
+}

@@ -1,0 +1,109 @@
+/** A step: one request, the tool calls of its answer, and the question whether there is another. */
+import { TurnloopError } from "../errors.ts";
+import type { ContinuationDecision } from "../hooks/map.ts";
+import { jsonCopy } from "../json.ts";
+import { blocksOf } from "../model/content.ts";
+import type { Message } from "../model/types.ts";
+import type { TurnEndReason } from "../session/types.ts";
+import { requestAnswer, type RequestParts } from "./answer.ts";
+import { at, write, type Turn } from "./instance.ts";
+import { runTools } from "./tool-batch.ts";
+import { contextOf, isSteered, writeSteering, writeWaiting } from "./waiting.ts";
+
+/** Runs the open step on, or a new one. Answers with how the turn ends, or undefined when it goes on. */
+export async function runStep(turn: Turn): Promise<TurnEndReason | undefined> {
+  const { log } = turn.instance;
+  // An open step is one that was parked among its tool calls.
+  if (!log.state.open!.step) {
+    const answered = await openStep(turn);
+    if (!answered) return undefined;
+  }
+  const called = await runTools(turn);
+  writeWaiting(log);
+  const steered = writeSteering(turn);
+  endStep(turn);
+  return conclude(turn, called || steered);
+}
+
+/** Up to the model's answer in the log. False when the step was given up for a new one. */
+async function openStep(turn: Turn): Promise<boolean> {
+  const { instance, activity } = turn;
+  const { hooks, log } = instance;
+  writeSteering(turn);
+  const step = log.state.open!.steps + 1;
+  const parts = await assemble(turn);
+  const { system = "", prefix = [] } = parts;
+  await activity.wait(hooks.serial("agent/pre-step", { ...at(turn, step), system, prefix }));
+  const history = log.session.deriveMessages();
+  write(turn, "step/start", { turn: turn.number, step });
+  const answered = await requestAnswer(turn, parts, history);
+  if (!answered) endStep(turn);
+  return answered;
+}
+
+function endStep(turn: Turn): void {
+  const { number: step } = turn.instance.log.state.open!.step!;
+  write(turn, "step/end", { turn: turn.number, step });
+}
+
+/** The system prompt, the tools and the prefix. What is empty is absent. */
+async function assemble(turn: Turn): Promise<RequestParts> {
+  const { instance, activity } = turn;
+  const { agent, prompt, tools: layer } = instance;
+  const assembly = await activity.wait(prompt.assemble({ agent, session: agent.session }));
+  const system = prompt.render(assembly);
+  const tools = assembly.tools === layer.ordered() ? assembly.tools : jsonCopy(assembly.tools);
+  instance.prefix ??= await composePrefix(turn);
+  return {
+    ...(system !== "" && { system }),
+    ...(tools.length > 0 && { tools }),
+    ...(instance.prefix.length > 0 && { prefix: instance.prefix }),
+  };
+}
+
+const NOTHING: readonly Message[] = Object.freeze([]);
+
+async function composePrefix({ instance, activity }: Turn): Promise<readonly Message[]> {
+  const { agent, hooks } = instance;
+  const { signal } = activity;
+  const answer = await activity.wait(hooks.waterfall("agent/session-prefix", { agent, signal }, () => NOTHING));
+  if (answer === NOTHING) return NOTHING;
+  const prefix = jsonCopy(answer);
+  if (!Array.isArray(prefix))
+    throw new TurnloopError("INVALID_CONTENT", "agent/session-prefix must answer an array of messages");
+  for (const message of prefix as Message[]) {
+    if (!["user", "assistant", "tool"].includes(message?.role))
+      throw new TurnloopError("INVALID_CONTENT", "a message of the prefix needs a role");
+    blocksOf(message.content);
+  }
+  return prefix;
+}
+
+/** Asks the policies. A stop is final; else a reason to go on, or steering that waits, makes another step. */
+async function conclude(turn: Turn, goesOn: boolean): Promise<TurnEndReason | undefined> {
+  const { instance, activity } = turn;
+  const { hooks } = instance;
+  const proposed: ContinuationDecision = { action: goesOn ? "continue" : "stop" };
+  const decision = await activity.wait(
+    hooks.waterfall("agent/turn-continuation", { ...at(turn), decision: proposed }, () => proposed),
+  );
+  if (decision?.action !== "continue" && decision?.action !== "stop") {
+    throw new TurnloopError(
+      "INVALID_DECISION",
+      'agent/turn-continuation must answer { action: "continue" } or { action: "stop" }',
+    );
+  }
+  if (decision.action === "continue" && decision.reason) turn.reasons.push(contextOf(decision.reason));
+
+  const answer = await activity.wait(hooks.serial("agent/turn-stop", at(turn), (given) => given !== undefined));
+  if (answer) {
+    const { by, reason } = answer.stop ?? {};
+    if (typeof by !== "string" || typeof reason !== "string") {
+      throw new TurnloopError("INVALID_DECISION", "agent/turn-stop must answer { stop: { by, reason } }, or undefined");
+    }
+    turn.terminal = true;
+    return turn.cut ? { kind: turn.cut } : { kind: "stopped", by, reason };
+  }
+  if (decision.action === "continue" || isSteered(turn)) return undefined;
+  return { kind: turn.cut ?? "completed" };
+}

@@ -1,0 +1,36 @@
+/** Runs the tool calls of an answer: one after another, but for those that may overlap. */
+import { unansweredCalls } from "../session/state.ts";
+import type { Turn } from "./instance.ts";
+import { runCall } from "./tool-call.ts";
+
+/** Until every call of the open step has its result; answers whether there were any calls. */
+export async function runTools(turn: Turn): Promise<boolean> {
+  const { log, tools, maxParallelToolCalls } = turn.instance;
+  const running = new Set<Promise<void>>();
+  let failure: { readonly thrown: unknown } | undefined;
+
+  const start = (call: Parameters<typeof runCall>[1]): void => {
+    const settled: Promise<void> = runCall(turn, call).then(
+      () => void running.delete(settled),
+      (thrown: unknown) => {
+        running.delete(settled);
+        failure ??= { thrown };
+      },
+    );
+    running.add(settled);
+  };
+  /** Waits until at most `most` are running. A failure lets them all end before it surfaces. */
+  const drain = async (most: number): Promise<void> => {
+    while (running.size > (failure ? 0 : most)) await Promise.race(running);
+    if (failure) throw failure.thrown;
+  };
+
+  for (const call of unansweredCalls(log.state)) {
+    const shared = tools.lookup(call.block.name)?.parallel === true;
+    await drain(shared ? maxParallelToolCalls - 1 : 0);
+    start(call);
+    if (!shared) await drain(0);
+  }
+  await drain(0);
+  return log.state.open!.step!.calls.size > 0;
+}

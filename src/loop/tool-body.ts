@@ -1,0 +1,91 @@
+/** Runs the body of a tool, and gives it its context: alive as long as the call is, inert from then on. */
+import { TurnloopError } from "../errors.ts";
+import { jsonCopy, type JsonValue } from "../json.ts";
+import type { Tool } from "../tools/define.ts";
+import { errorOutcome, outcomeOf } from "../tools/result.ts";
+import type { ToolCallContext, ToolExecution, ToolOutcome } from "../tools/types.ts";
+import { askPerson } from "./asking.ts";
+import type { Turn } from "./instance.ts";
+
+/** Never rejects but for a stop of the turn; a body that has finished then keeps its own outcome. */
+export async function runBody(
+  turn: Turn,
+  tool: Tool,
+  args: unknown,
+  execution: ToolExecution,
+  narrowed: AbortSignal = execution.signal,
+): Promise<ToolOutcome> {
+  const { activity, outcomes } = turn;
+  const { timeoutMs } = tool;
+  const limit = timeoutMs === undefined ? undefined : timeLimit(turn, tool.name, timeoutMs, narrowed);
+  const { context, end } = callContext(turn, { ...execution, signal: limit?.signal ?? narrowed });
+  const body = (async () => tool.execute!(args, context))().then(
+    (value) => {
+      const outcome = outcomeOf(value);
+      if (!limit?.over) outcomes.set(execution.callId, outcome);
+      return outcome;
+    },
+    (thrown: unknown) => errorOutcome(thrown),
+  );
+  try {
+    return await activity.wait(limit ? Promise.race([body, limit.reached]) : body);
+  } finally {
+    end();
+    limit?.end();
+  }
+}
+
+/** Aborts the body's signal in time, and answers for a body that does not care. */
+function timeLimit({ instance }: Turn, tool: string, ms: number, outer: AbortSignal) {
+  const controller = new AbortController();
+  const done = new AbortController();
+  const pass = (): void => controller.abort(outer.reason);
+  outer.addEventListener("abort", pass, { once: true });
+  if (outer.aborted) pass();
+  const limit = {
+    signal: controller.signal,
+    over: false,
+    reached: instance.clock.sleep(ms, done.signal).then(
+      () => {
+        limit.over = true;
+        const error = new TurnloopError("TOOL_TIMEOUT", `${tool} took longer than ${ms} ms; it may still finish`);
+        controller.abort(error);
+        return errorOutcome(error);
+      },
+      // The body was faster: nobody awaits this any more.
+      () => new Promise<never>(() => {}),
+    ),
+    end: (): void => {
+      outer.removeEventListener("abort", pass);
+      done.abort();
+    },
+  };
+  return limit;
+}
+
+/** What a body, or `needsApproval`, is handed. */
+export function callContext(
+  turn: Turn,
+  { callId, agent, signal }: ToolExecution,
+): { context: ToolCallContext; end(): void } {
+  const { log } = turn.instance;
+  let ended = false;
+  let asked = 0;
+  const context: ToolCallContext = {
+    callId,
+    agent,
+    context: agent.options.context,
+    signal,
+    progress(value) {
+      if (ended || turn.activity.stopped) return;
+      log.write("tool/progress", { callId, value: jsonCopy(value) });
+    },
+    async ask(payload: JsonValue, options = {}) {
+      if (ended || turn.activity.stopped)
+        throw new TurnloopError("INTERACTION_CANCELLED", "the call has ended, so nothing can be asked any more");
+      asked += 1;
+      return askPerson(turn, callId, asked, jsonCopy(payload), options.expiresInMs);
+    },
+  };
+  return { context, end: () => void (ended = true) };
+}

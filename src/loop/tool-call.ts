@@ -1,0 +1,155 @@
+/** One tool call, from its place in the answer to its result in the log; and on from wherever it was left. */
+import { TurnloopError } from "../errors.ts";
+import { writeCall, writeResult, failedResult, type ResultData } from "../session/close.ts";
+import type { CallState } from "../session/state.ts";
+import type { Tool } from "../tools/define.ts";
+import { decide, guarded, parseArguments, postExecute, validated, type Finished } from "../tools/pipeline.ts";
+import { checkOutcome, errorOutcome } from "../tools/result.ts";
+import type { PreToolDecision, ToolExecution, ToolOutcome } from "../tools/types.ts";
+import { approve, askClient, answeredOnce } from "./asking.ts";
+import type { Turn } from "./instance.ts";
+import { callContext, runBody } from "./tool-body.ts";
+import { contextId } from "./waiting.ts";
+
+/** Until its result is in the log. Rejects only when the turn is stopped, or must not go on. */
+export async function runCall(turn: Turn, call: CallState): Promise<void> {
+  const { hooks, log } = turn.instance;
+  if (turn.fatal) throw turn.fatal;
+  writeCall(log, call);
+  turn.activity.check();
+  const execution = executionOf(turn, call);
+  const outcome = await contained(turn, () => perform(turn, call, execution));
+  let finished: Finished = { outcome, contexts: [] };
+  try {
+    finished = await turn.activity.wait(postExecute(hooks, execution, outcome));
+  } catch (thrown) {
+    turn.activity.check();
+    finished = { outcome: errorOutcome(thrown), contexts: [] };
+  }
+  commit(turn, call, execution, finished);
+  turn.activity.check();
+  if (turn.fatal) throw turn.fatal;
+}
+
+/** A failure inside is the call's own; a stop is the turn's. */
+async function contained(turn: Turn, body: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
+  try {
+    return await body();
+  } catch (thrown) {
+    turn.activity.check();
+    return errorOutcome(thrown);
+  }
+}
+
+/** Look-up, arguments, policies, guards, then the body. */
+async function perform(turn: Turn, call: CallState, execution: ToolExecution): Promise<ToolOutcome> {
+  const { activity, instance } = turn;
+  const { hooks, tools } = instance;
+  const tool = tools.lookup(execution.name);
+  if (!tool) throw new TurnloopError("UNKNOWN_TOOL", `there is no tool named ${JSON.stringify(execution.name)}`);
+  const args = await activity.wait(validated(tool, call.block.arguments, execution.arguments));
+  if (call.starts === 0) {
+    const refusal = await refused(turn, call, execution, tool, args);
+    if (refusal !== undefined) return errorOutcome(refusal);
+  } else if (!tool.client) {
+    // A body that waited for an answer when its host died is run again once there is one.
+    await answeredOnce(turn, call);
+  }
+  if (!(await started(turn, call, tool))) {
+    turn.fatal = new TurnloopError(
+      "STORAGE_UNAVAILABLE",
+      "the storage does not answer, so no tool may start: what it did could not be told after a crash",
+    );
+    return errorOutcome(turn.fatal);
+  }
+  const answer = await activity.wait(
+    hooks.waterfall("tools/execute", { execution }, (patch) =>
+      tool.client ? askClient(turn, execution) : runBody(turn, tool, args, execution, patch?.signal),
+    ),
+  );
+  return checkOutcome(answer);
+}
+
+/** Why the call may not run, or undefined. An approval that stands in the log is not asked for again. */
+async function refused(
+  turn: Turn,
+  call: CallState,
+  execution: ToolExecution,
+  tool: Tool,
+  args: unknown,
+): Promise<string | undefined> {
+  const { activity, instance } = turn;
+  const { hooks, log, tools } = instance;
+  const { needsApproval } = tool;
+  const byDefault = async (): Promise<PreToolDecision> => {
+    const asks =
+      typeof needsApproval === "function"
+        ? await needsApproval(args, callContext(turn, execution).context)
+        : needsApproval;
+    return { kind: asks ? "ask" : "allow" };
+  };
+  const asked = log.state.interactions.has(`${execution.callId}/approval`);
+  const decision: PreToolDecision = asked ? { kind: "ask" } : await activity.wait(decide(hooks, execution, byDefault));
+  if (decision.kind === "deny") return decision.reason;
+  if (decision.kind === "ask") {
+    const denied = await approve(turn, call, decision);
+    if (denied !== undefined) return denied;
+  }
+  return guarded(tools.guards(), execution);
+}
+
+/** Marks that the body runs, before it does. False when that cannot be stored. */
+async function started({ instance, activity, number: turn }: Turn, call: CallState, tool: Tool): Promise<boolean> {
+  const { log, recorder } = instance;
+  // A client tool that was left waiting goes on waiting: it has been started once.
+  if (tool.client && call.starts > 0) return true;
+  const { number: step } = log.state.open!.step!;
+  log.write("tool/start", { turn, step, callId: call.block.callId, attempt: call.starts + 1 });
+  activity.check();
+  try {
+    await activity.wait(recorder.settle());
+    return true;
+  } catch {
+    activity.check();
+    return false;
+  }
+}
+
+/** The result, the context that it brings, and the word to those who watch, in one synchronous stretch. */
+function commit(turn: Turn, call: CallState, execution: ToolExecution, { outcome, contexts }: Finished): void {
+  const { hooks, log } = turn.instance;
+  const { callId } = execution;
+  writeResult(log, call, outcome);
+  contexts.forEach(({ content, source }, n) => {
+    log.write("inbox/queued", { id: contextId(callId, n), content: content as never, source, as: "inject" });
+  });
+  turn.outcomes.delete(callId);
+  hooks.emit("tools/result", { execution, outcome });
+}
+
+export function executionOf({ instance, activity }: Turn, { block }: CallState): ToolExecution {
+  const { callId, name, arguments: raw } = block;
+  return Object.freeze({
+    callId,
+    name,
+    arguments: parseArguments(raw),
+    agent: instance.agent,
+    signal: activity.signal,
+  });
+}
+
+/** The result of a call that a stop has overtaken: its own where its body had finished. */
+export function leftOver(turn: Turn, call: CallState): ResultData {
+  const finished = turn.outcomes.get(call.block.callId);
+  if (finished) return finished;
+  return call.starts === 0
+    ? failedResult("ABORTED_BEFORE_DISPATCH", "The call was cancelled before it started. It has had no effect.")
+    : failedResult(
+        "TOOL_ABORTED",
+        "The call was cancelled while it ran. It may still finish, and may have had its effect.",
+      );
+}
+
+export function tellResult(turn: Turn, call: CallState, outcome: ResultData): void {
+  turn.instance.hooks.emit("tools/result", { execution: executionOf(turn, call), outcome });
+}

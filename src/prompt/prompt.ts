@@ -1,0 +1,180 @@
+/** A layer of the system prompt: registering its parts, assembling them for a step, rendering the text. */
+import { messageOf, TurnloopError } from "../errors.ts";
+import { isThenable, type Dispatch } from "../hooks/hooks.ts";
+import type { Unregister } from "../hooks/types.ts";
+import type { ToolSchema } from "../model/types.ts";
+import { checkAssembly } from "./assembly.ts";
+import { renderTemplate, VARIABLE_NAME } from "./template.ts";
+import type { PromptContext, PromptSection, SystemPrompt } from "./types.ts";
+
+export interface PromptLayer extends SystemPrompt {
+  /** Removes every part of this layer, without telling `prompt/change`. */
+  unwind(): void;
+}
+
+export interface PromptDeps {
+  readonly hooks: Dispatch;
+  /** What the model is shown, frozen; the same array as long as nothing changed. */
+  readonly tools: { schemas(): readonly ToolSchema[] };
+  readonly parent?: PromptLayer;
+}
+
+type Text = Parameters<SystemPrompt["variable"]>[1];
+
+interface Section {
+  readonly name: string;
+  readonly order: number;
+  readonly literal: boolean;
+  readonly text: Text;
+}
+
+/** What a layer shows to the one above it: its own parts over those of the layers below, unsorted. */
+interface Parts {
+  sections(): readonly Section[];
+  variables(): ReadonlyMap<string, { readonly value: Text }>;
+}
+
+const DEFAULT_ORDER = 100;
+
+/** Sections that exist, are empty, and keep their place when somebody fills them. */
+const RESERVED: readonly Section[] = [
+  { name: "identity", order: -100, literal: true, text: "" },
+  { name: "persona", order: 0, literal: true, text: "" },
+];
+
+/** What lies below every layer. */
+const BASE: Parts = { sections: () => RESERVED, variables: () => new Map() };
+
+const partsOf = new WeakMap<PromptLayer, Parts>();
+
+/** A layer of prompt parts above `parent`, whose parts of the same names it hides. */
+export function createPrompt({ hooks, tools, parent }: PromptDeps): PromptLayer {
+  const below = (parent && partsOf.get(parent)) ?? BASE;
+  const sections = new Map<string, Section>();
+  const variables = new Map<string, { readonly value: Text }>();
+  const parts: Parts = {
+    sections: () => [...below.sections().filter(({ name }) => !sections.has(name)), ...sections.values()],
+    variables: () => new Map([...below.variables(), ...variables]),
+  };
+
+  function enter<Entry>(entries: Map<string, Entry>, name: string, entry: Entry): Unregister {
+    entries.set(name, entry);
+    hooks.emit("prompt/change", {});
+    return () => {
+      // Only what this call has entered: the name may have been taken again since.
+      if (entries.get(name) !== entry) return;
+      entries.delete(name);
+      hooks.emit("prompt/change", {});
+    };
+  }
+
+  const layer: PromptLayer = {
+    section(given) {
+      const section = checkSection(given);
+      if (sections.has(section.name)) {
+        throw new TurnloopError(
+          "DUPLICATE_SECTION",
+          `section "${section.name}" is already registered on this layer; unregister it first, or choose another name`,
+        );
+      }
+      return enter(sections, section.name, section);
+    },
+
+    variable(name, value) {
+      checkVariable(name, value);
+      if (variables.has(name)) {
+        throw new TurnloopError(
+          "DUPLICATE_VARIABLE",
+          `variable "${name}" is already registered on this layer; unregister it first, or choose another name`,
+        );
+      }
+      return enter(variables, name, { value });
+    },
+
+    async assemble(context = {}) {
+      const seed = {
+        sections: [] as PromptSection[],
+        tools: tools.schemas(),
+        variables: {} as Record<string, string | undefined>,
+      };
+      const { tools: known } = seed;
+      for (const { name, order, literal, text } of parts.sections().toSorted((a, b) => a.order - b.order)) {
+        const said = textOf(text, context, `section "${name}"`);
+        const spoken = isThenable(said) ? await said : said;
+        seed.sections.push({ name, order, ...(literal ? { literal } : undefined), text: spoken ?? "" });
+      }
+      for (const [name, { value }] of parts.variables()) {
+        const said = textOf(value, context, `variable "${name}"`);
+        seed.variables[name] = isThenable(said) ? await said : said;
+      }
+      const answer = hooks.waterfall("prompt/assemble", { assembly: seed, context }, () => seed);
+      return checkAssembly(isThenable(answer) ? await answer : answer, known);
+    },
+
+    render({ sections: rows, variables: values }) {
+      return rows
+        .map(({ name, literal, text }) => (literal ? text : renderTemplate(text, values, `section "${name}"`)))
+        .filter((text) => text.trim() !== "")
+        .join("\n\n");
+    },
+
+    unwind() {
+      sections.clear();
+      variables.clear();
+    },
+  };
+  partsOf.set(layer, parts);
+  return layer;
+}
+
+function checkSection(given: Parameters<SystemPrompt["section"]>[0]): Section {
+  const refuse = (what: string): never => {
+    throw new TurnloopError("INVALID_SECTION", `a prompt section is { name, order?, literal?, text }: ${what}`);
+  };
+  if (typeof given !== "object" || given === null) return refuse("it must be an object");
+  const { name, literal = false, text } = given;
+  if (typeof name !== "string" || name === "") return refuse("its name must be text");
+  // A reserved section that is filled in keeps its place.
+  const { order = RESERVED.find((reserved) => reserved.name === name)?.order ?? DEFAULT_ORDER } = given;
+  if (!Number.isFinite(order)) return refuse(`the order of "${name}" must be a finite number`);
+  if (typeof literal !== "boolean") return refuse(`literal of "${name}" must be a boolean`);
+  if (!isText(text)) return refuse(`the text of "${name}" must be a string or a function`);
+  return { name, order, literal, text };
+}
+
+function checkVariable(name: unknown, value: unknown): void {
+  if (typeof name !== "string" || !VARIABLE_NAME.test(name)) {
+    throw new TurnloopError("INVALID_VARIABLE", `a variable's name looks like [a-z][a-z0-9_]*, not ${String(name)}`);
+  }
+  if (!isText(value)) {
+    throw new TurnloopError("INVALID_VARIABLE", `the value of variable "${name}" must be a string or a function`);
+  }
+}
+
+function isText(value: unknown): value is Text {
+  return typeof value === "string" || typeof value === "function";
+}
+
+/** What a part says in this context. A promise only where its function answers with one. INVALID_PROMPT. */
+function textOf(
+  text: Text,
+  context: PromptContext,
+  what: string,
+): string | undefined | PromiseLike<string | undefined> {
+  if (typeof text === "string") return text;
+  const failed = (cause: unknown): never => {
+    if (TurnloopError.is(cause)) throw cause;
+    throw new TurnloopError("INVALID_PROMPT", `${what} failed: ${messageOf(cause)}`, { cause });
+  };
+  const check = (said: unknown): string | undefined => {
+    if (said === undefined || typeof said === "string") return said;
+    throw new TurnloopError("INVALID_PROMPT", `${what} must answer with a string or undefined, not ${typeof said}`);
+  };
+  let said: unknown;
+  try {
+    said = text(context);
+  } catch (cause) {
+    return failed(cause);
+  }
+  return isThenable(said) ? said.then(check, failed) : check(said);
+}

@@ -1,0 +1,251 @@
+/** The log of a session: append-only, frozen, numbered; and its readers, told in order. */
+import { messageOf, TurnloopError, type Report } from "../errors.ts";
+import { isThenable, type Dispatch } from "../hooks/hooks.ts";
+import type { Unregister } from "../hooks/types.ts";
+import { jsonCopy } from "../json.ts";
+import { checkData, checkEnvelope, isBookkeeping } from "./shapes.ts";
+import { advance, createState, type LogState } from "./state.ts";
+import { createSurface } from "./surface.ts";
+import type {
+  Cite,
+  Durability,
+  Session,
+  SessionEvent,
+  SessionEventMap,
+  SessionEventType,
+  SessionHeader,
+  SurfaceOp,
+} from "./types.ts";
+
+/** What carries the log to where it is kept. */
+export interface Recording {
+  readonly durable: Durability;
+  /** Something was appended. */
+  wake(): void;
+  flush(): Promise<void>;
+}
+
+/** The log as the loop has it: the session is its public face. */
+export interface Log {
+  readonly session: Session;
+  readonly state: LogState;
+  readonly seq: number;
+  at(seq: number): SessionEvent | undefined;
+  slice(from: number, to: number): SessionEvent[];
+  /**
+   * Appends what the loop itself made: `data` is frozen here, everything in it already is. `time` is for
+   * repairs, which add nothing to the clock.
+   */
+  write<T extends SessionEventType>(
+    type: T,
+    data: SessionEventMap[T],
+    meta?: { readonly surface?: SurfaceOp; readonly cites?: readonly Cite[]; readonly time?: number | undefined },
+  ): SessionEvent<T>;
+  /** While `change` runs, `session/event` is silent: the session is not told of yet. */
+  unheard(change: () => void): void;
+  /** From now on nothing is appended; `reason` says why. */
+  close(reason: TurnloopError): void;
+  readonly closed: TurnloopError | undefined;
+}
+
+export interface LogOptions {
+  readonly header: SessionHeader;
+  /** What is there already: checked and frozen. */
+  readonly events?: readonly SessionEvent[];
+  readonly now: () => number;
+  readonly report: Report;
+  /** Whether a plugin has said that this type may stand between turns. */
+  readonly betweenTurns: (type: string) => boolean;
+  /** Where `session/event` is heard. */
+  readonly hooks?: Dispatch | undefined;
+}
+
+interface Subscriber {
+  readonly listener: (event: SessionEvent) => unknown;
+  next: number;
+}
+
+const UNRECORDED: Recording = { durable: "stored", wake() {}, async flush() {} };
+
+export function createLog(options: LogOptions): Log & { record(recording: Recording): void } {
+  const { header, now, report, betweenTurns, hooks } = options;
+  const seedLength = header.seedLength ?? 0;
+  const events: SessionEvent[] = [];
+  const state = createState();
+  const surface = createSurface();
+  let recording = UNRECORDED;
+  let frozen: readonly SessionEvent[] | undefined;
+  let closed: TurnloopError | undefined;
+  let subscribers: readonly Subscriber[] = [];
+  /** How many events have been told. */
+  let told = 0;
+  let telling = false;
+  let heard = true;
+
+  function take(event: SessionEvent): void {
+    events.push(event);
+    advance(state, event, event.seq >= seedLength);
+    if (event.surface !== undefined || event.type === "tool/start" || event.type === "turn/end") surface.add(event);
+  }
+  for (const event of options.events ?? []) take(event);
+  told = events.length;
+
+  function commit(event: SessionEvent): void {
+    take(event);
+    frozen = undefined;
+    recording.wake();
+    if (telling) return;
+    telling = true;
+    while (told < events.length) tell(events[told++]!);
+    telling = false;
+  }
+
+  function tell(event: SessionEvent): void {
+    const row = subscribers;
+    for (let i = 0; i < row.length; i += 1) deliver(row[i]!, event);
+    if (heard && hooks?.heard("session/event")) hooks.emit("session/event", { session, event });
+  }
+
+  function deliver(subscriber: Subscriber, event: SessionEvent): void {
+    if (event.seq < subscriber.next) return;
+    subscriber.next = event.seq + 1;
+    try {
+      const answer = subscriber.listener(event);
+      if (isThenable(answer)) answer.then(undefined, failed);
+    } catch (cause) {
+      failed(cause);
+    }
+  }
+
+  function failed(cause: unknown): void {
+    report({
+      code: "LISTENER_FAILED",
+      message: `a listener of the session failed: ${messageOf(cause)}`,
+      cause,
+      sessionId: header.id,
+    });
+  }
+
+  /** Throws MISPLACED_EVENT unless an event of this type may stand here. */
+  function checkPlace(type: SessionEventType, data: { readonly turn?: number; readonly step?: number }): void {
+    const { open } = state;
+    const misplaced = (what: string): never => {
+      throw new TurnloopError("MISPLACED_EVENT", `${type} cannot stand here: ${what}`);
+    };
+    if (type === "turn/start") {
+      if (open) misplaced(`turn ${open.number} is open`);
+      if (data.turn !== state.turn + 1) misplaced(`the next turn is ${state.turn + 1}`);
+      return;
+    }
+    if (!open) {
+      if (!isBookkeeping(type) && !betweenTurns(type)) {
+        misplaced("no turn is open; `sessions.define` lets a type of your own stand between turns");
+      }
+      return;
+    }
+    if (type === "turn/end") {
+      if (open.step) misplaced(`step ${open.step.number} is open`);
+      if (data.turn !== open.number) misplaced(`the open turn is ${open.number}`);
+    } else if (type === "step/start") {
+      if (open.step) misplaced(`step ${open.step.number} is open`);
+      if (data.step !== open.steps + 1) misplaced(`the next step is ${open.steps + 1}`);
+    } else if (type === "step/end" && data.step !== open.step?.number) {
+      misplaced("that step is not open");
+    }
+  }
+
+  const session: Session = {
+    id: header.id,
+    header,
+    get seq() {
+      return events.length;
+    },
+    start: 0,
+    get events() {
+      return (frozen ??= Object.freeze(events.slice()));
+    },
+    get durable() {
+      return recording.durable;
+    },
+    at: (seq) => events[seq],
+    deriveMessages: () => surface.messages(),
+    subscribe(listener, { from, signal } = {}): Unregister {
+      if (signal?.aborted) return () => {};
+      const subscriber: Subscriber = { listener, next: from ?? events.length };
+      while (subscriber.next < told) deliver(subscriber, events[subscriber.next]!);
+      subscribers = [...subscribers, subscriber];
+      const off = (): void => {
+        signal?.removeEventListener("abort", off);
+        subscribers = subscribers.filter((other) => other !== subscriber);
+      };
+      signal?.addEventListener("abort", off, { once: true });
+      return off;
+    },
+    append(type, data, { surface: op, cites } = {}) {
+      if (closed) throw readOnly(closed);
+      const copy = jsonCopy(data);
+      checkData(type, copy);
+      const own = op === undefined ? undefined : jsonCopy(op);
+      const named = cites === undefined ? undefined : jsonCopy(cites);
+      checkEnvelope(type, events.length, own, named);
+      checkPlace(type, copy as { turn?: number; step?: number });
+      return add(type, copy, own, named);
+    },
+    flush: () => recording.flush(),
+  };
+
+  function add<T extends SessionEventType>(
+    type: T,
+    data: SessionEventMap[T],
+    op: SurfaceOp | undefined,
+    cites: readonly Cite[] | undefined,
+    time = Math.trunc(now()),
+  ): SessionEvent<T> {
+    const seq = events.length;
+    // Two shapes and no more, so that the engine keeps events small and alike.
+    const event = (
+      op === undefined && cites === undefined
+        ? { seq, time, type, data }
+        : { seq, time, type, data, ...(op && { surface: op }), ...(cites && { cites }) }
+    ) as SessionEvent;
+    surface.check(event);
+    commit(Object.freeze(event));
+    return event as SessionEvent<T>;
+  }
+
+  return {
+    session,
+    state,
+    get seq() {
+      return events.length;
+    },
+    at: (seq) => events[seq],
+    slice: (from, to) => events.slice(from, to),
+    write(type, data, meta) {
+      if (closed) throw readOnly(closed);
+      Object.freeze(data);
+      return add(type, data, meta?.surface, meta?.cites, meta?.time);
+    },
+    unheard(change) {
+      heard = false;
+      try {
+        change();
+      } finally {
+        heard = true;
+      }
+    },
+    close(reason) {
+      closed ??= reason;
+    },
+    get closed() {
+      return closed;
+    },
+    record(next) {
+      recording = next;
+    },
+  };
+}
+
+function readOnly(cause: TurnloopError): TurnloopError {
+  return new TurnloopError("READ_ONLY", `this session takes no more events: ${cause.message}`, { cause });
+}

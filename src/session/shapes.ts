@@ -1,0 +1,148 @@
+/** What each type of event must hold, and where it may stand. Checked for all that comes from outside the loop. */
+import { TurnloopError } from "../errors.ts";
+import { jsonCopy } from "../json.ts";
+import type { Cite, SessionEvent, SurfaceOp } from "./types.ts";
+
+/** Fields by kind: `#` a whole number, `$` text, `[` a list, `{` an object, `!` a boolean, `*` anything. */
+const SHAPES: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    "turn/start": "#turn {trigger",
+    "turn/resumed": "#turn #attempt",
+    "turn/end": "#turn {reason",
+    "step/start": "#turn #step",
+    "step/end": "#turn #step",
+    "user/message": "$id [content {source",
+    "prompt/blocked": "$id [content {source $reason",
+    "context/message": "$id [content {source",
+    "steering/message": "#turn $id [content {source",
+    "request/header": "{header $reason",
+    "request/failed": "#turn #step #attempt {error $next",
+    "assistant/chunk": "#turn #step {chunk",
+    "assistant/message": "#turn #step $model [content",
+    "tool/call": "#turn #step $callId $name $arguments",
+    "tool/start": "#turn #step $callId #attempt",
+    "tool/progress": "$callId *value",
+    "tool/result": "#turn #step $callId [content !isError",
+    "interaction/requested": "$id $kind *payload",
+    "interaction/claimed": "$id $client",
+    "interaction/resolved": "$id $outcome",
+    "inbox/queued": "$id [content {source $as",
+    "inbox/dropped": "[ids $reason",
+    "agent/cancelled": "$id $reason [dropped",
+    "agent/configured": "{patch",
+    "session/titled": "$title",
+    "model/aux": "$purpose $model",
+  }).map(([type, fields]) => [type, fields.split(" ")]),
+);
+
+const SURFACE = new Set(["user/message", "assistant/message", "tool/result", "context/message", "steering/message"]);
+
+/** Whether events of this type are messages, and so carry `surface`. */
+export function isMessageType(type: string): boolean {
+  return SURFACE.has(type);
+}
+
+/** Bookkeeping: the core's own types that may stand between turns. */
+export function isBookkeeping(type: string): boolean {
+  return /^(inbox|agent|session)\//.test(type) ? SHAPES.has(type) : type === "model/aux";
+}
+
+function fits(field: string, data: Record<string, unknown>): boolean {
+  const name = field.slice(1);
+  if (!Object.hasOwn(data, name)) return false;
+  const value = data[name];
+  switch (field[0]) {
+    case "#":
+      return Number.isSafeInteger(value);
+    case "$":
+      return typeof value === "string";
+    case "[":
+      return Array.isArray(value);
+    case "{":
+      return typeof value === "object" && value !== null && !Array.isArray(value);
+    case "!":
+      return typeof value === "boolean";
+    default:
+      return true;
+  }
+}
+
+/** Throws INVALID_CONTENT when an event of a type of the core lacks what that type holds. */
+export function checkData(type: string, data: unknown): void {
+  if (typeof data !== "object" || data === null || Array.isArray(data)) {
+    throw new TurnloopError("INVALID_CONTENT", `the data of ${type} must be an object`);
+  }
+  for (const field of SHAPES.get(type) ?? []) {
+    if (!fits(field, data as Record<string, unknown>)) {
+      throw new TurnloopError("INVALID_CONTENT", `the data of ${type} lacks a valid \`${field.slice(1)}\``);
+    }
+  }
+}
+
+function isSpan(value: unknown, below: number): boolean {
+  return Array.isArray(value) && value.length === 2 && value.every((end) => isSeq(end, below)) && value[0] <= value[1];
+}
+
+function isSeq(value: unknown, below: number): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) < below;
+}
+
+/** Throws INVALID_SURFACE for a surface or cites that cannot stand on an event at `seq`. */
+export function checkEnvelope(
+  type: string,
+  seq: number,
+  surface: SurfaceOp | undefined,
+  cites: readonly Cite[] | undefined,
+): void {
+  const bad = (what: string): never => {
+    throw new TurnloopError("INVALID_SURFACE", `${type}: ${what}`);
+  };
+  if (isMessageType(type) !== (surface !== undefined)) {
+    bad(surface === undefined ? "a message must say `surface`" : "only messages carry `surface`");
+  }
+  if (surface !== undefined && surface !== "append" && !isSpan((surface as { replace?: unknown }).replace, seq)) {
+    bad('`surface` must be "append" or a range of earlier seqs');
+  }
+  const seen = new Set<string>();
+  for (const cite of cites ?? []) {
+    if (!isSeq(cite, seq) && !isSpan(cite, seq)) bad("`cites` must name earlier seqs, or ranges of them");
+    if (seen.has(String(cite))) bad("`cites` names a seq twice");
+    seen.add(String(cite));
+  }
+}
+
+const ENVELOPE = new Set(["seq", "time", "type", "data", "surface", "cites"]);
+
+/**
+ * One event from a seed, a store or an import, as it may enter a log: detached, frozen, its place in the row
+ * checked. Throws INVALID_LOG; UNKNOWN_EVENT for a message of a type that this version does not know.
+ */
+export function checkEvent(raw: unknown, seq: number): SessionEvent {
+  const bad = (what: string, cause?: unknown): never => {
+    throw new TurnloopError("INVALID_LOG", `event ${seq} ${what}`, { cause });
+  };
+  let event: SessionEvent;
+  try {
+    event = jsonCopy(raw) as SessionEvent;
+  } catch (cause) {
+    return bad("is not JSON", cause);
+  }
+  if (typeof event !== "object" || event === null || Array.isArray(event)) return bad("is not an object");
+  for (const key of Object.keys(event)) if (!ENVELOPE.has(key)) bad(`has an unknown field \`${key}\``);
+  if (event.seq !== seq) bad(`says that it is ${String(event.seq)}: the log has a gap`);
+  if (!Number.isSafeInteger(event.time)) bad("has no valid `time`");
+  if (typeof event.type !== "string") bad("has no `type`");
+  if (!SHAPES.has(event.type) && event.surface !== undefined) {
+    throw new TurnloopError(
+      "UNKNOWN_EVENT",
+      `event ${seq} is a message of the unknown type ${event.type}: it was written by a newer version; update this one`,
+    );
+  }
+  try {
+    checkData(event.type, event.data);
+    if (SHAPES.has(event.type)) checkEnvelope(event.type, seq, event.surface, event.cites);
+  } catch (cause) {
+    bad((cause as Error).message, cause);
+  }
+  return event;
+}

@@ -1,0 +1,263 @@
+/** Where a log stands: a fold of its events, kept up as they are appended. */
+import type { QueuedMessage } from "../agent/types.ts";
+import type { Interaction } from "../interaction/types.ts";
+import type { JsonSchema, JsonValue } from "../json.ts";
+import type { CallConfig, MessageSource, RequestHeader, ToolCallBlock } from "../model/types.ts";
+import type { SessionEvent } from "./types.ts";
+
+/** A call of the open step's answer. */
+export interface CallState {
+  readonly block: ToolCallBlock;
+  /** The seq of its `tool/call`. */
+  seq: number | undefined;
+  /** How often its body was started. */
+  starts: number;
+  answered: boolean;
+}
+
+export interface StepState {
+  readonly number: number;
+  /** The seq of its `step/start`. */
+  readonly seq: number;
+  /** Of the model request, from 1. */
+  attempt: number;
+  /** Where the chunks of this attempt begin. */
+  attemptSeq: number;
+  /** Whether the model's answer stands in the log. */
+  settled: boolean;
+  /** In the order of the answer. */
+  readonly calls: Map<string, CallState>;
+}
+
+export interface TurnState {
+  readonly number: number;
+  readonly seq: number;
+  readonly trigger: { readonly kind: string; readonly source: MessageSource };
+  /** The number of its last step. */
+  steps: number;
+  step: StepState | undefined;
+  /** The message of this turn that asks for structured output. */
+  output: JsonSchema | undefined;
+}
+
+/** Accepted, and not yet consumed. */
+export interface InboxEntry extends QueuedMessage {
+  readonly output?: JsonSchema;
+  /** The open turn that took it. */
+  takenBy?: number | undefined;
+  /** How many turns that took it were cut short. */
+  cutShort: number;
+}
+
+export interface InteractionState {
+  readonly request: Omit<Interaction, "claimedBy">;
+  claimedBy: string | undefined;
+  resolved: { readonly outcome: "answered" | "cancelled" | "expired"; readonly value?: JsonValue } | undefined;
+}
+
+export interface LogState {
+  /** The number of the last turn. */
+  turn: number;
+  open: TurnState | undefined;
+  /** The last header that was logged. */
+  header: RequestHeader | undefined;
+  /** What `configure` has logged, put together. */
+  configured: Partial<CallConfig>;
+  title: string | undefined;
+  /** By acceptance. */
+  readonly inbox: Map<string, InboxEntry>;
+  /** Every message id ever accepted here. */
+  readonly accepted: Set<string>;
+  /** Of the open turn: those open, and those answered. */
+  readonly interactions: Map<string, InteractionState>;
+}
+
+export function createState(): LogState {
+  return {
+    turn: 0,
+    open: undefined,
+    header: undefined,
+    configured: {},
+    title: undefined,
+    inbox: new Map(),
+    accepted: new Set(),
+    interactions: new Map(),
+  };
+}
+
+/**
+ * Takes one event into the state. `own` is false for the events of a seed: they are history, and neither
+ * their queue nor their questions are this session's.
+ */
+export function advance(state: LogState, event: SessionEvent, own: boolean): void {
+  switch (event.type) {
+    case "assistant/chunk":
+      return;
+    case "turn/start": {
+      const { turn, trigger, messages = [] } = event.data;
+      state.turn = turn;
+      state.open = { number: turn, seq: event.seq, trigger, steps: 0, step: undefined, output: undefined };
+      for (const [id, entry] of state.inbox) {
+        if (messages.includes(id)) {
+          entry.takenBy = turn;
+          state.open.output ??= entry.output;
+        } else if (entry.as === "steer") {
+          // It was meant for the turn before: now it waits its turn, in its place.
+          state.inbox.set(id, { ...entry, as: "send" });
+        }
+      }
+      return;
+    }
+    case "turn/end":
+      state.open = undefined;
+      state.interactions.clear();
+      for (const entry of state.inbox.values()) {
+        if (entry.takenBy !== undefined && event.data.reason.kind === "interrupted") entry.cutShort += 1;
+        entry.takenBy = undefined;
+      }
+      return;
+    case "session/titled":
+      state.title = event.data.title;
+      return;
+    case "agent/configured":
+      state.configured = { ...state.configured, ...event.data.patch };
+      return;
+    case "request/header":
+      state.header = event.data.header;
+      return;
+    case "inbox/queued":
+      if (own) {
+        state.inbox.set(event.data.id, { ...event.data, cutShort: 0 });
+        state.accepted.add(event.data.id);
+      }
+      return;
+    case "user/message":
+    case "steering/message":
+    case "context/message":
+    case "prompt/blocked":
+      state.inbox.delete(event.data.id);
+      if (own) state.accepted.add(event.data.id);
+      return;
+    case "inbox/dropped":
+      for (const id of event.data.ids) state.inbox.delete(id);
+      return;
+    case "agent/cancelled":
+      for (const id of event.data.dropped) state.inbox.delete(id);
+      return;
+    case "interaction/requested":
+      if (own)
+        state.interactions.set(event.data.id, { request: event.data, claimedBy: undefined, resolved: undefined });
+      return;
+    case "interaction/claimed": {
+      const interaction = state.interactions.get(event.data.id);
+      if (interaction) interaction.claimedBy ??= event.data.client;
+      return;
+    }
+    case "interaction/resolved": {
+      const interaction = state.interactions.get(event.data.id);
+      if (interaction) interaction.resolved ??= event.data;
+      return;
+    }
+    default:
+      if (state.open) advanceStep(state.open, event);
+  }
+}
+
+function advanceStep(turn: TurnState, event: SessionEvent): void {
+  const { step } = turn;
+  switch (event.type) {
+    case "step/start":
+      turn.steps = event.data.step;
+      turn.step = {
+        number: event.data.step,
+        seq: event.seq,
+        attempt: 1,
+        attemptSeq: event.seq + 1,
+        settled: false,
+        calls: new Map(),
+      };
+      return;
+    case "step/end":
+      turn.step = undefined;
+      return;
+    case "request/failed":
+      if (step && event.data.next !== "fail") {
+        step.attempt += 1;
+        step.attemptSeq = event.seq + 1;
+      }
+      return;
+    case "assistant/message":
+      if (!step) return;
+      step.settled = true;
+      for (const block of event.data.content) {
+        if (block.type === "tool-call") {
+          step.calls.set(block.callId, { block, seq: undefined, starts: 0, answered: false });
+        }
+      }
+      return;
+    case "tool/call": {
+      const call = step?.calls.get(event.data.callId);
+      if (call) call.seq = event.seq;
+      return;
+    }
+    case "tool/start": {
+      const call = step?.calls.get(event.data.callId);
+      if (call) call.starts += 1;
+      return;
+    }
+    case "tool/result": {
+      const call = step?.calls.get(event.data.callId);
+      if (call) call.answered = true;
+    }
+  }
+}
+
+/** The calls of the open step that still owe a result. */
+export function unansweredCalls(state: LogState): CallState[] {
+  return [...(state.open?.step?.calls.values() ?? [])].filter((call) => !call.answered);
+}
+
+/** The interactions that wait for an answer. */
+export function openInteractions(state: LogState): Interaction[] {
+  const open: Interaction[] = [];
+  for (const { request, claimedBy, resolved } of state.interactions.values()) {
+    if (!resolved) open.push(claimedBy === undefined ? request : { ...request, claimedBy });
+  }
+  return open;
+}
+
+/** What is queued, by acceptance: all that was accepted and that no open turn has taken. */
+export function queuedMessages(state: LogState): InboxEntry[] {
+  return [...state.inbox.values()].filter((entry) => entry.takenBy === undefined);
+}
+
+/** The open turn waits for a person or a client, and for nothing else. */
+export function isWaiting(state: LogState): boolean {
+  if (!state.open?.step?.settled) return false;
+  const open = openInteractions(state);
+  return (
+    open.length > 0 &&
+    unansweredCalls(state).every((call) => call.starts === 0 || open.some((one) => one.callId === call.block.callId))
+  );
+}
+
+/**
+ * The open turn can be left as it stands, for days: an answer is waited for or has come, and no body that was
+ * started would be run twice by going on. `idempotent` says which tools may be run again.
+ */
+export function isParked(state: LogState, idempotent: (tool: string) => boolean): boolean {
+  if (!state.open?.step?.settled) return false;
+  const asked = [...state.interactions.values()];
+  const of = (call: CallState): InteractionState[] => asked.filter((one) => one.request.callId === call.block.callId);
+  const isHeld = (call: CallState): boolean =>
+    of(call).some(({ request, claimedBy, resolved }) =>
+      request.kind === "client-tool"
+        ? resolved || claimedBy === undefined || idempotent(call.block.name)
+        : !resolved && idempotent(call.block.name),
+    );
+  const calls = unansweredCalls(state);
+  return (
+    (asked.some((one) => !one.resolved) || calls.some((call) => of(call).length > 0)) &&
+    calls.every((call) => call.starts === 0 || isHeld(call))
+  );
+}

@@ -1,0 +1,201 @@
+/** The surface: the events that make up the history, and the messages that a model reads of them. */
+import { TurnloopError } from "../errors.ts";
+import type { ContentBlock, Message, MessageSource, ToolCallBlock } from "../model/types.ts";
+import type { SessionEvent } from "./types.ts";
+
+/** An assistant message whose calls are not all answered yet, and what has come since. */
+interface OpenGroup {
+  readonly message: Message;
+  readonly calls: readonly ToolCallBlock[];
+  readonly results: Map<string, Message>;
+  readonly after: Message[];
+}
+
+export interface Surface {
+  /** Throws INVALID_SURFACE when a replacement cannot take the place that it names. Changes nothing. */
+  check(event: SessionEvent): void;
+  /** Takes every event of the log, in order. */
+  add(event: SessionEvent): void;
+  /** A fresh array of frozen messages: results follow their calls, in call order, each call has one. */
+  messages(): Message[];
+}
+
+export function createSurface(): Surface {
+  let nodes: SessionEvent[] = [];
+  let settled: Message[] = [];
+  let group: OpenGroup | undefined;
+  const started = new Set<string>();
+  const made = new WeakMap<SessionEvent, Message>();
+
+  function messageOf(event: SessionEvent): Message | undefined {
+    let message = made.get(event);
+    if (message === undefined) {
+      message = toMessage(event);
+      if (message) made.set(event, message);
+    }
+    return message;
+  }
+
+  function settle(): void {
+    if (!group) return;
+    const { message, calls, results, after } = group;
+    group = undefined;
+    settled.push(message);
+    for (const call of calls) settled.push(results.get(call.callId) ?? missingResult(call, started.has(call.callId)));
+    for (const late of after) settled.push(late);
+  }
+
+  function place(event: SessionEvent): void {
+    const message = messageOf(event);
+    switch (event.type) {
+      case "assistant/message": {
+        settle();
+        if (!message) return;
+        const calls = event.data.content.filter((block) => block.type === "tool-call");
+        if (calls.length === 0) settled.push(message);
+        else group = { message, calls, results: new Map(), after: [] };
+        return;
+      }
+      case "tool/result": {
+        // A result without its call would make every later request invalid: it stays in the log alone.
+        const call = group?.calls.find((one) => one.callId === event.data.callId);
+        if (!group || !call || group.results.has(call.callId)) return;
+        group.results.set(call.callId, resultMessage(call, event.data.content, event.data.isError));
+        if (group.results.size === group.calls.length) settle();
+        return;
+      }
+      case "user/message":
+        settle();
+        settled.push(message!);
+        return;
+      default:
+        (group ? group.after : settled).push(message!);
+    }
+  }
+
+  /** The places of a range of nodes, or undefined. */
+  function range(start: number, end: number): [number, number] | undefined {
+    const from = nodes.findIndex((node) => node.seq === start);
+    const to = nodes.findIndex((node) => node.seq === end);
+    return from >= 0 && to >= from ? [from, to] : undefined;
+  }
+
+  return {
+    check(event) {
+      if (event.surface === undefined || event.surface === "append") return;
+      const [start, end] = event.surface.replace;
+      const found = range(start, end);
+      if (!found)
+        throw new TurnloopError(
+          "INVALID_SURFACE",
+          `no messages stand from ${start} to ${end}; name the seqs of messages of the history`,
+        );
+      const shadowed = nodes.slice(found[0], found[1] + 1);
+      for (const node of shadowed) {
+        if (!isCited(event, node.seq))
+          throw new TurnloopError("INVALID_SURFACE", `\`cites\` must name event ${node.seq}, which is replaced`);
+      }
+      if (event.type === "tool/result") {
+        const [only] = shadowed;
+        if (shadowed.length === 1 && only?.type === "tool/result" && only.data.callId === event.data.callId) return;
+        throw new TurnloopError("INVALID_SURFACE", "a tool/result can replace only a result of the same call");
+      }
+      if (event.type !== "context/message")
+        throw new TurnloopError("INVALID_SURFACE", `${event.type} cannot replace anything; a context/message can`);
+      if (!isWhole(shadowed))
+        throw new TurnloopError(
+          "INVALID_SURFACE",
+          "the range would part a tool call from its result; cut where no call is open",
+        );
+    },
+
+    add(event) {
+      if (event.type === "tool/start") started.add(event.data.callId);
+      else if (event.type === "turn/end") settle();
+      if (event.surface === undefined) return;
+      if (event.surface === "append") {
+        nodes.push(event);
+        place(event);
+        return;
+      }
+      const found = range(...event.surface.replace);
+      if (!found) return;
+      const open = group !== undefined;
+      nodes = [...nodes.slice(0, found[0]), event, ...nodes.slice(found[1] + 1)];
+      settled = [];
+      group = undefined;
+      for (const node of nodes) place(node);
+      if (!open) settle();
+    },
+
+    messages() {
+      if (!group) return settled.slice();
+      const { message, calls, results, after } = group;
+      const answered = calls.flatMap((call) => results.get(call.callId) ?? []);
+      return [...settled, message, ...answered, ...after];
+    },
+  };
+}
+
+function isCited(event: SessionEvent, seq: number): boolean {
+  return (event.cites ?? []).some((cite) =>
+    typeof cite === "number" ? cite === seq : cite[0] <= seq && seq <= cite[1],
+  );
+}
+
+/** Whether every call in the row has its result there, and every result its call. */
+function isWhole(row: readonly SessionEvent[]): boolean {
+  const open = new Set<string>();
+  for (const node of row) {
+    if (node.type === "assistant/message") {
+      for (const block of node.data.content) if (block.type === "tool-call") open.add(block.callId);
+    } else if (node.type === "tool/result" && !open.delete(node.data.callId)) {
+      return false;
+    }
+  }
+  return open.size === 0;
+}
+
+function toMessage(event: SessionEvent): Message | undefined {
+  switch (event.type) {
+    case "user/message":
+    case "steering/message":
+      return userMessage(event.data.content, event.data.source);
+    case "context/message":
+      return userMessage(inTag(event.data.content, event.data.source), event.data.source);
+    case "assistant/message": {
+      const { content, model } = event.data;
+      return content.length === 0 ? undefined : Object.freeze({ role: "assistant", content, model });
+    }
+    default:
+      return undefined;
+  }
+}
+
+function userMessage(content: readonly ContentBlock[], source: MessageSource): Message {
+  return Object.freeze({ role: "user", content, source });
+}
+
+/** Context goes in a tag that names what kind of source it has. */
+function inTag(content: readonly ContentBlock[], source: MessageSource): readonly ContentBlock[] {
+  const tag = source.kind.replace(/[^\w-]/g, "-") || "context";
+  return Object.freeze([text(`<${tag}>\n`), ...content, text(`\n</${tag}>`)]);
+}
+
+function text(value: string): ContentBlock {
+  return Object.freeze({ type: "text", text: value });
+}
+
+function resultMessage(call: ToolCallBlock, content: readonly ContentBlock[], isError: boolean): Message {
+  const block = Object.freeze({ type: "tool-result" as const, callId: call.callId, name: call.name, content, isError });
+  return Object.freeze({ role: "tool", content: Object.freeze([block]) });
+}
+
+/** What stands for a result that was never written. */
+export const NOT_STARTED = "The tool was not started. It has had no effect and may be called again.";
+export const OUTCOME_UNKNOWN =
+  "The tool was started, and its outcome is unknown: it may or may not have had its effect. Verify before calling it again.";
+
+function missingResult(call: ToolCallBlock, started: boolean): Message {
+  return resultMessage(call, Object.freeze([text(started ? OUTCOME_UNKNOWN : NOT_STARTED)]), true);
+}

@@ -1,0 +1,73 @@
+/** Sessions as lines of JSON: out of one storage, into another. */
+import { messageOf, TurnloopError } from "../errors.ts";
+import { checkHeader } from "../session/header.ts";
+import { checkEvent } from "../session/shapes.ts";
+import type { SessionEvent, SessionHeader } from "../session/types.ts";
+import type { StoredSession } from "./types.ts";
+
+export interface Archive {
+  readonly header: SessionHeader;
+  readonly events: readonly SessionEvent[];
+}
+
+/** The header, then the events below `to`; each line ends with a line feed. */
+export async function* toLines(
+  header: SessionHeader,
+  batches: AsyncIterable<readonly SessionEvent[]>,
+  to: number,
+): AsyncGenerator<string> {
+  yield `${JSON.stringify(header)}\n`;
+  for await (const batch of batches) {
+    for (const event of batch) {
+      if (event.seq >= to) return;
+      yield `${JSON.stringify(event)}\n`;
+    }
+  }
+}
+
+/** Reads what `toLines` wrote, cut into pieces anywhere. Throws INVALID_IMPORT, UNKNOWN_VERSION, UNKNOWN_EVENT. */
+export async function fromLines(lines: AsyncIterable<string> | Iterable<string>): Promise<Archive> {
+  let header: SessionHeader | undefined;
+  const events: SessionEvent[] = [];
+  const take = (line: string): void => {
+    if (line.trim() === "") return;
+    let value: unknown;
+    try {
+      value = JSON.parse(line);
+    } catch (cause) {
+      throw new TurnloopError(
+        "INVALID_IMPORT",
+        `line ${header ? events.length + 2 : 1} is not JSON: ${messageOf(cause)}`,
+        { cause },
+      );
+    }
+    if (!header) header = checkHeader(value);
+    else events.push(checkEvent(value, events.length));
+  };
+
+  let rest = "";
+  for await (const piece of lines) {
+    if (typeof piece !== "string") throw new TurnloopError("INVALID_IMPORT", "an import takes text");
+    const parts = (rest + piece).split("\n");
+    rest = parts.pop()!;
+    for (const line of parts) take(line);
+  }
+  take(rest);
+  if (!header)
+    throw new TurnloopError("INVALID_IMPORT", "there is nothing to import; give the lines of `sessions.export`");
+  return { header, events };
+}
+
+/** A whole stored session, checked. Throws INVALID_LOG, INVALID_HEADER, UNKNOWN_VERSION, UNKNOWN_EVENT. */
+export async function readStored(id: string, stored: StoredSession): Promise<Archive> {
+  const header = checkHeader(stored.header, id);
+  const events: SessionEvent[] = [];
+  for await (const batch of stored.batches) for (const event of batch) events.push(checkEvent(event, events.length));
+  if (events.length < stored.length) {
+    throw new TurnloopError(
+      "INVALID_LOG",
+      `the session ${id} should have ${stored.length} events, and ${events.length} could be read`,
+    );
+  }
+  return { header, events };
+}

@@ -1,0 +1,65 @@
+/** A session that is live here: its log, and the recorder that keeps it. */
+import { TurnloopError, type Report } from "../errors.ts";
+import type { Dispatch } from "../hooks/hooks.ts";
+import { createLog, type Log } from "../session/log.ts";
+import { afterDeath, closeTurn } from "../session/close.ts";
+import { isParked } from "../session/state.ts";
+import type { SessionEvent, SessionHeader, SessionSummary } from "../session/types.ts";
+import type { Clock } from "../scope.ts";
+import { createRecorder, type Recorder } from "./recorder.ts";
+import type { SessionStorage } from "./types.ts";
+
+export interface LiveSession {
+  readonly log: Log;
+  readonly recorder: Recorder;
+  /** Set by whoever drives it: told when `durable` changes, and when the storage refuses for good. */
+  listener: { changed(): void; lost(error: TurnloopError): void } | undefined;
+  /** Ends it: nothing is appended or stored from here on. */
+  close(): Promise<void>;
+}
+
+export interface LiveOptions {
+  readonly header: SessionHeader;
+  readonly events: readonly SessionEvent[];
+  /** How many of the events are stored already. */
+  readonly stored: number;
+  readonly storage: SessionStorage;
+  readonly clock: Clock;
+  readonly report: Report;
+  /** Where `session/event` is heard; a session that nobody drives is silent. */
+  readonly hooks?: Dispatch | undefined;
+  readonly betweenTurns: (type: string) => boolean;
+  readonly onSummary?: ((summary: SessionSummary) => unknown) | undefined;
+}
+
+export function openLive(options: LiveOptions): LiveSession {
+  const { header, events, stored, storage, clock, report, hooks, betweenTurns, onSummary } = options;
+  const log = createLog({ header, events, now: () => clock.now(), report, betweenTurns, hooks });
+  const recorder = createRecorder({
+    log,
+    storage,
+    stored,
+    clock,
+    report,
+    onSummary,
+    onChange: () => live.listener?.changed(),
+    onLost: (error) => live.listener?.lost(error),
+  });
+  log.record(recorder);
+  const live: LiveSession = {
+    log,
+    recorder,
+    listener: undefined,
+    async close() {
+      log.close(new TurnloopError("SESSION_CLOSED", `the session ${header.id} is closed; open it again`));
+      await recorder.stop();
+    },
+  };
+  return live;
+}
+
+/** Ends a turn that was cut short, unless it is parked. Adds nothing to the clock: the time is that of the last event. */
+export function repair(log: Log, idempotent: (tool: string) => boolean): void {
+  if (isParked(log.state, idempotent)) return;
+  closeTurn(log, { reason: { kind: "interrupted" }, answer: afterDeath, time: log.at(log.seq - 1)?.time });
+}

@@ -1,0 +1,236 @@
+/** Writes a log behind, in order and without a gap, and says how far it has come. */
+import { messageOf, TurnloopError, type Report } from "../errors.ts";
+import { jsonEqual } from "../json.ts";
+import type { Log, Recording } from "../session/log.ts";
+import type { Durability, SessionEvent, SessionSummary } from "../session/types.ts";
+import type { Clock } from "../scope.ts";
+import { summaryOf } from "./summary.ts";
+import type { SessionStorage } from "./types.ts";
+
+/** How many events one write takes at most. */
+const BATCH = 1000;
+/** How many events may wait before the model stream is slowed down. */
+const BACKLOG = 5000;
+const FIRST_RETRY_MS = 100;
+const LAST_RETRY_MS = 5000;
+/** A session is degraded when a write takes longer. */
+const PATIENCE_MS = 5000;
+
+export interface Recorder extends Recording {
+  /** How many events are stored. */
+  readonly stored: number;
+  /** Why the storage has refused for good. */
+  readonly lost: TurnloopError | undefined;
+  /** Resolves when all that is in the log now is stored; rejects once that can never be. */
+  flush(): Promise<void>;
+  /** The same, but rejects SESSION_DEGRADED once the session is: nobody in the loop waits for longer. */
+  settle(): Promise<void>;
+  /** Undefined while the storage keeps up, else what the model stream waits for. */
+  pressure(): Promise<void> | undefined;
+  /** No more writes; resolves when the one under way has ended. */
+  stop(): Promise<void>;
+}
+
+export interface RecorderOptions {
+  readonly log: Log;
+  readonly storage: SessionStorage;
+  /** How many of the log's events are stored already. */
+  readonly stored: number;
+  readonly clock: Clock;
+  readonly report: Report;
+  readonly onSummary?: ((summary: SessionSummary) => unknown) | undefined;
+  /** `durable` has changed. */
+  readonly onChange: () => void;
+  /** The storage has refused for good. */
+  readonly onLost: (error: TurnloopError) => void;
+}
+
+interface Waiter {
+  readonly seq: number;
+  /** Gives up when the session is degraded. */
+  readonly bounded: boolean;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+export function createRecorder(options: RecorderOptions): Recorder {
+  const { log, storage, clock, report, onChange, onLost } = options;
+  const { id, header } = log.session;
+  let { stored } = options;
+  let durable: Durability = "stored";
+  let lost: TurnloopError | undefined;
+  let scheduled = false;
+  let writing: Promise<void> | undefined;
+  const stopping = new AbortController();
+  let waiters: Waiter[] = [];
+
+  function become(next: Durability): void {
+    if (durable === next || durable === "lost") return;
+    durable = next;
+    onChange();
+  }
+
+  /** Writes at the end of this turn of the event loop: what it appended is one batch. */
+  function wake(): void {
+    if (durable === "stored") become("pending");
+    if (scheduled || writing || lost || stopping.signal.aborted) return;
+    scheduled = true;
+    soon(() => {
+      scheduled = false;
+      write();
+    });
+  }
+
+  function write(): void {
+    if (writing || lost || stored >= log.seq || stopping.signal.aborted) return;
+    const to = Math.min(log.seq, stored + BATCH);
+    writing = store(to).then(() => {
+      writing = undefined;
+      if (lost || stopping.signal.aborted) return;
+      const ready = waiters.filter((waiter) => waiter.seq <= stored);
+      waiters = waiters.filter((waiter) => waiter.seq > stored);
+      become(stored === log.seq ? "stored" : "pending");
+      for (const waiter of ready) waiter.resolve();
+      if (waiters.length > 0) write();
+      else if (stored < log.seq) wake();
+    });
+  }
+
+  /** Stores up to `to`, however long it takes. Never rejects. */
+  async function store(to: number): Promise<void> {
+    const events = log.slice(stored, to);
+    const done = new AbortController();
+    // Most writes are done before any timer could matter.
+    soon(() => {
+      if (!done.signal.aborted) clock.sleep(PATIENCE_MS, done.signal).then(degrade, () => {});
+    });
+    for (let wait = FIRST_RETRY_MS; !stopping.signal.aborted; wait = Math.min(wait * 2, LAST_RETRY_MS)) {
+      try {
+        const summary = { ...summaryOf(log), seq: to };
+        await storage.append({ id, from: stored, events, summary, ...(stored === 0 && { header }) });
+        stored = to;
+        tellSummary(summary);
+        break;
+      } catch (cause) {
+        if (TurnloopError.is(cause, "SESSION_CONFLICT") || TurnloopError.is(cause, "SESSION_EXISTS")) {
+          if (await isStored(events)) stored = to;
+          else lose(cause);
+          break;
+        }
+        report({
+          code: "STORAGE_FAILED",
+          message: `a write failed and will be tried again: ${messageOf(cause)}`,
+          cause,
+          sessionId: id,
+        });
+      }
+      await clock.sleep(wait, stopping.signal).catch(() => {});
+    }
+    done.abort();
+  }
+
+  /** Whether the batch is there: then the write had succeeded, and only its acknowledgement was lost. */
+  async function isStored(events: readonly SessionEvent[]): Promise<boolean> {
+    try {
+      const found = await storage.load(id, { from: stored });
+      if (!found || found.length < stored + events.length || !jsonEqual(found.header, header)) return false;
+      let i = 0;
+      for await (const batch of found.batches) {
+        for (const event of batch) {
+          if (i === events.length) break;
+          if (!jsonEqual(event, events[i])) return false;
+          i += 1;
+        }
+      }
+      return i === events.length && found.length === stored + events.length;
+    } catch {
+      return false;
+    }
+  }
+
+  function degrade(): void {
+    if (durable === "degraded" || durable === "lost") return;
+    report({
+      code: "SESSION_DEGRADED",
+      message: "the storage has not taken anything for a while; the session goes on in memory",
+      sessionId: id,
+    });
+    become("degraded");
+    drop((waiter) => waiter.bounded, degradedError());
+  }
+
+  function drop(which: (waiter: Waiter) => boolean, error: TurnloopError): void {
+    const dropped = waiters.filter(which);
+    waiters = waiters.filter((waiter) => !which(waiter));
+    for (const waiter of dropped) waiter.reject(error);
+  }
+
+  function lose(error: TurnloopError): void {
+    lost = error;
+    become("lost");
+    onLost(error);
+    drop(() => true, error);
+  }
+
+  function tellSummary(summary: SessionSummary): void {
+    try {
+      Promise.resolve(options.onSummary?.(summary)).catch(failed);
+    } catch (cause) {
+      failed(cause);
+    }
+  }
+
+  function failed(cause: unknown): void {
+    report({ code: "LISTENER_FAILED", message: `onSummary failed: ${messageOf(cause)}`, cause, sessionId: id });
+  }
+
+  function caughtUp(bounded: boolean): Promise<void> {
+    if (lost) return Promise.reject(lost);
+    if (stored >= log.seq) return DONE;
+    if (stopping.signal.aborted)
+      return Promise.reject(new TurnloopError("SESSION_CLOSED", "the session is closed, and part of it is not stored"));
+    if (bounded && durable === "degraded") return Promise.reject(degradedError());
+    return new Promise((resolve, reject) => {
+      waiters.push({ seq: log.seq, bounded, resolve, reject });
+      write();
+    });
+  }
+
+  return {
+    get durable() {
+      return durable;
+    },
+    get stored() {
+      return stored;
+    },
+    get lost() {
+      return lost;
+    },
+    wake,
+    flush: () => caughtUp(false),
+    settle: () => caughtUp(true),
+    pressure: () =>
+      log.seq - stored > BACKLOG && durable !== "degraded" && !lost ? caughtUp(true).catch(() => {}) : undefined,
+    async stop() {
+      stopping.abort();
+      await writing;
+      drop(() => true, new TurnloopError("SESSION_CLOSED", "the session was closed before all of it was stored"));
+    },
+  };
+}
+
+const DONE = Promise.resolve();
+
+function degradedError(): TurnloopError {
+  return new TurnloopError(
+    "SESSION_DEGRADED",
+    "the storage does not answer; what is not stored yet is kept in memory and tried again",
+  );
+}
+
+/** After what is running now, before any timer where the platform can. Hidden tabs only delay what nobody waits for. */
+function soon(task: () => void): void {
+  const { setImmediate } = globalThis as { setImmediate?: (task: () => void) => unknown };
+  if (setImmediate) setImmediate(task);
+  else setTimeout(task, 0);
+}

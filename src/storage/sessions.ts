@@ -1,0 +1,214 @@
+/** The sessions of a harness: those that are live here, and those that are stored. */
+import { TurnloopError, type Report } from "../errors.ts";
+import type { Dispatch } from "../hooks/hooks.ts";
+import type { Clock } from "../scope.ts";
+import { makeHeader, type HeaderInput } from "../session/header.ts";
+import { createLog } from "../session/log.ts";
+import { checkEvent } from "../session/shapes.ts";
+import { queuedMessages } from "../session/state.ts";
+import type {
+  SessionEvent,
+  SessionEventType,
+  SessionHeader,
+  Sessions,
+  SessionSummary,
+  SessionView,
+} from "../session/types.ts";
+import { fromLines, readStored, toLines, type Archive } from "./archive.ts";
+import { openLive, repair, type LiveSession } from "./live.ts";
+import { summaryOf } from "./summary.ts";
+import type { SessionStorage } from "./types.ts";
+
+export interface SessionStore extends Sessions {
+  /** A private session: nobody sees it before it is entered. `stored`: how many of its events are stored. */
+  prepare(archive: Archive, stored: number, hooks?: Dispatch): LiveSession;
+  /** A new header, with a minted id where none is given. INVALID_HEADER, INVALID_CONTENT. */
+  header(input: Partial<HeaderInput>): SessionHeader;
+  /** SESSION_LIVE when the id is taken. Tells nobody; the undo removes exactly this one. */
+  enter(live: LiveSession): () => void;
+  live(id: string): LiveSession | undefined;
+  /** The whole of a stored session, checked; undefined when it is not stored. */
+  read(id: string): Promise<Archive | undefined>;
+  /** The events of a seed, checked, detached and frozen. INVALID_LOG. */
+  seed(events: readonly SessionEvent[]): SessionEvent[];
+  /** Closes the sessions that no agent drives. */
+  close(): Promise<void>;
+}
+
+export interface SessionStoreOptions {
+  readonly storage: SessionStorage;
+  readonly clock: Clock;
+  readonly newId: () => string;
+  readonly report: Report;
+  readonly hooks: Dispatch;
+  /** Whether a tool of this name may be run again after a crash. */
+  readonly idempotent: (tool: string) => boolean;
+  readonly onSummary?: ((summary: SessionSummary) => unknown) | undefined;
+}
+
+export function createSessions(options: SessionStoreOptions): SessionStore {
+  const { storage, clock, newId, report, hooks, idempotent, onSummary } = options;
+  const entered = new Map<string, LiveSession>();
+  const undriven = new Set<LiveSession>();
+  const defined = new Map<string, boolean>();
+  const betweenTurns = (type: string): boolean => defined.get(type) === true;
+
+  const store: SessionStore = {
+    get: (id) => entered.get(id)?.log.session,
+    live: (id) => entered.get(id),
+    list: (page) => storage.list(page),
+
+    async load(id): Promise<SessionView | undefined> {
+      const live = entered.get(id);
+      if (live) return live.log.session;
+      const archive = await store.read(id);
+      return archive && view(archive);
+    },
+
+    async rename(id, title) {
+      if (typeof title !== "string") throw new TurnloopError("INVALID_CONTENT", "a title must be text");
+      const live = entered.get(id);
+      if (live) {
+        live.log.session.append("session/titled", { title });
+        await live.recorder.flush();
+        return;
+      }
+      const archive = await store.read(id);
+      if (!archive) throw notFound(id);
+      await amend(archive, archive.events.length, (session) => session.log.session.append("session/titled", { title }));
+    },
+
+    async delete(id) {
+      if (entered.has(id))
+        throw new TurnloopError("SESSION_LIVE", `the session ${id} is live here; dispose its agent first`);
+      await storage.delete(id);
+    },
+
+    async *export(id) {
+      const live = entered.get(id);
+      if (live) {
+        const { log, recorder } = live;
+        const to = log.seq;
+        await recorder.flush();
+        yield* toLines(log.session.header, one(log.slice(0, to)), to);
+        return;
+      }
+      const archive = await store.read(id);
+      if (!archive) throw notFound(id);
+      yield* toLines(archive.header, one(archive.events), archive.events.length);
+    },
+
+    async import(lines, { id, move = false } = {}) {
+      const { header, events } = await fromLines(lines);
+      const target: SessionHeader = id === undefined ? header : Object.freeze({ ...header, id });
+      if (entered.has(target.id) || (await storage.load(target.id))) throw exists(target.id);
+      return amend({ header: target, events }, 0, ({ log }) => {
+        repair(log, idempotent);
+        const left = queuedMessages(log.state).map((entry) => entry.id);
+        if (!move && left.length > 0) log.write("inbox/dropped", { ids: Object.freeze(left), reason: "imported" });
+      });
+    },
+
+    async flush(session) {
+      const live = entered.get(session.id);
+      if (!live || live.log.session !== session)
+        throw new TurnloopError("SESSION_CLOSED", `the session ${session.id} is not live here`);
+      const results = await Promise.allSettled([hooks.parallel("session/flush", { session }), live.recorder.flush()]);
+      for (const result of results) if (result.status === "rejected") throw result.reason;
+    },
+
+    define(type: SessionEventType, rules) {
+      if (defined.has(type))
+        throw new TurnloopError("DUPLICATE_EVENT_TYPE", `the event type ${type} is defined already`);
+      defined.set(type, rules.betweenTurns);
+      return () => {
+        defined.delete(type);
+      };
+    },
+
+    async create({ id, meta, seed } = {}) {
+      const events = store.seed(seed ?? []);
+      const header = store.header({ id: id ?? nextNumber(), meta, ...(seed && { seedLength: events.length }) });
+      if (await storage.load(header.id)) throw exists(header.id);
+      const live = store.prepare({ header, events }, 0, hooks);
+      store.enter(live);
+      undriven.add(live);
+      hooks.emit("session/created", { session: live.log.session });
+      return live.log.session;
+    },
+
+    prepare: (archive, stored, layer) =>
+      openLive({ ...archive, stored, storage, clock, report, hooks: layer, betweenTurns, onSummary }),
+
+    header: ({ id, createdAt, ...rest }) =>
+      makeHeader({ ...rest, id: id ?? newId(), createdAt: createdAt ?? clock.now() }),
+
+    enter(live) {
+      const { id } = live.log.session;
+      if (entered.has(id))
+        throw new TurnloopError("SESSION_LIVE", `the session ${id} is live already; \`open\` joins it`);
+      entered.set(id, live);
+      return () => {
+        if (entered.get(id) === live) entered.delete(id);
+      };
+    },
+
+    async read(id) {
+      const stored = await storage.load(id);
+      return stored && readStored(id, stored);
+    },
+
+    seed: (events) => events.map((event, seq) => checkEvent(event, seq)),
+
+    async close() {
+      await Promise.allSettled(
+        [...undriven].map(async (live) => {
+          await live.recorder.settle().finally(() => live.close());
+          entered.delete(live.log.session.id);
+          hooks.emit("session/disposed", { session: live.log.session });
+        }),
+      );
+      undriven.clear();
+    },
+  };
+
+  /** Opens a session for one change, and stores that. */
+  async function amend(
+    archive: Archive,
+    stored: number,
+    change: (live: LiveSession) => unknown,
+  ): Promise<SessionSummary> {
+    const live = store.prepare(archive, stored);
+    try {
+      change(live);
+      await live.recorder.flush();
+      return summaryOf(live.log);
+    } finally {
+      await live.close();
+    }
+  }
+
+  function view({ header, events }: Archive): SessionView {
+    const log = createLog({ header, events, now: () => clock.now(), report, betweenTurns });
+    log.close(new TurnloopError("SESSION_CLOSED", "it was loaded to be read; open it to write"));
+    return log.session;
+  }
+
+  function nextNumber(): string {
+    for (let n = 1; ; n += 1) if (!entered.has(`session-${n}`)) return `session-${n}`;
+  }
+
+  return store;
+}
+
+export function notFound(id: string): TurnloopError {
+  return new TurnloopError("SESSION_NOT_FOUND", `no session ${id} is stored; \`open\` or \`create\` begins one`);
+}
+
+export function exists(id: string): TurnloopError {
+  return new TurnloopError("SESSION_EXISTS", `a session ${id} exists already; \`open\` or \`resume\` goes on with it`);
+}
+
+async function* one(events: readonly SessionEvent[]): AsyncGenerator<readonly SessionEvent[]> {
+  yield events;
+}

@@ -1,0 +1,114 @@
+/** The stages of a tool call, without the log: what may run, with which arguments, and what the model reads of it. */
+import { messageOf, TurnloopError } from "../errors.ts";
+import type { Dispatch } from "../hooks/hooks.ts";
+import type { Awaitable } from "../hooks/types.ts";
+import { jsonCopy, type JsonValue } from "../json.ts";
+import type { Tool } from "./define.ts";
+import type { Guard } from "./registry.ts";
+import { checkOutcome, errorOutcome } from "./result.ts";
+import type { HookContext, PostToolDecision, PreToolDecision, ToolExecution, ToolOutcome } from "./types.ts";
+
+/** The parsed JSON, frozen; text that is not JSON stays text, for the validation to refuse. */
+export function parseArguments(raw: string): JsonValue {
+  if (raw.trim() === "") return EMPTY;
+  try {
+    return jsonCopy(JSON.parse(raw) as JsonValue);
+  } catch {
+    return raw;
+  }
+}
+
+const EMPTY = Object.freeze({});
+
+/** The arguments as the body gets them. Throws INVALID_ARGS. */
+export async function validated(tool: Tool, raw: string, args: unknown): Promise<unknown> {
+  if (typeof args === "string" && args === raw && !isJsonText(raw)) {
+    throw new TurnloopError(
+      "INVALID_ARGS",
+      `the arguments of ${tool.name} are not valid JSON; write them again, whole`,
+    );
+  }
+  const result = await tool.validate(args);
+  if (result.ok) return result.value;
+  throw new TurnloopError("INVALID_ARGS", `the arguments of ${tool.name} do not fit: ${result.message}`);
+}
+
+function isJsonText(raw: string): boolean {
+  try {
+    JSON.parse(raw);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The decision of the policies, checked: what is none of the three is refused. */
+export async function decide(
+  hooks: Dispatch,
+  execution: ToolExecution,
+  byDefault: () => Awaitable<PreToolDecision>,
+): Promise<PreToolDecision> {
+  const decision = await hooks.waterfall("tools/pre-execute", { execution }, byDefault);
+  switch (decision?.kind) {
+    case "allow":
+    case "ask":
+      return decision;
+    case "deny":
+      return { kind: "deny", reason: typeof decision.reason === "string" ? decision.reason : "the call was denied" };
+    default:
+      return { kind: "deny", reason: "a policy did not say whether the call may run, so it may not" };
+  }
+}
+
+/** Why a guard denies the call; undefined when none does. A guard that fails denies. */
+export function guarded(guards: readonly Guard[], execution: ToolExecution): string | undefined {
+  for (const guard of guards) {
+    try {
+      const reason: unknown = guard(execution);
+      if (reason === undefined) continue;
+      return typeof reason === "string" ? reason : "a guard answered with something else than a reason";
+    } catch (thrown) {
+      return `a guard failed: ${messageOf(thrown)}`;
+    }
+  }
+  return undefined;
+}
+
+export interface Finished {
+  readonly outcome: ToolOutcome;
+  readonly contexts: readonly HookContext[];
+}
+
+/** What the model reads in the end: accepted, replaced or blocked by the policies behind the body. */
+export async function postExecute(hooks: Dispatch, execution: ToolExecution, outcome: ToolOutcome): Promise<Finished> {
+  const { additionalContext, ...bare } = outcome;
+  const decision = await hooks.waterfall("tools/post-execute", { execution, outcome }, () => ACCEPT);
+  switch (decision?.kind) {
+    case "accept":
+      return finish(
+        decision.content === undefined ? bare : { ...bare, content: decision.content },
+        additionalContext,
+        decision,
+      );
+    case "block":
+      return finish(
+        { content: [{ type: "text", text: String(decision.feedback) }], isError: true },
+        additionalContext,
+        decision,
+      );
+    default:
+      return { outcome: errorOutcome("a policy did not say what becomes of the result"), contexts: [] };
+  }
+}
+
+const ACCEPT: PostToolDecision = Object.freeze({ kind: "accept" });
+
+function finish(
+  outcome: ToolOutcome,
+  own: HookContext | undefined,
+  { additionalContext: added }: PostToolDecision,
+): Finished {
+  const context = (given: HookContext | undefined): HookContext[] =>
+    given ? [checkOutcome({ content: [], isError: false, additionalContext: given }).additionalContext!] : [];
+  return { outcome: checkOutcome(outcome), contexts: [...context(own), ...context(added)] };
+}

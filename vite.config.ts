@@ -1,0 +1,105 @@
+/** How the package is built, its demo served, and its tests run. */
+import { isAbsolute, join } from "node:path";
+import { playwright } from "@vitest/browser-playwright";
+import { defineConfig, type ViteUserConfig } from "vitest/config";
+import { browserArgs, findBrowser } from "./test/support/browser.ts";
+import { readEntries, root } from "./test/support/package.ts";
+
+const entries = readEntries();
+
+/** Tests and demo import the package by its name, and get its sources. */
+const alias = entries.map(({ specifier, source }) => ({ find: new RegExp(`^${specifier}$`), replacement: source }));
+
+/** One file in dist/ for each entry of the package; whatever is not ours stays an import. */
+const library: ViteUserConfig = {
+  build: {
+    outDir: "dist",
+    target: "es2022",
+    minify: false,
+    lib: { entry: Object.fromEntries(entries.map(({ name, source }) => [name, source])), formats: ["es"] },
+    rolldownOptions: {
+      external: (id) => !id.startsWith(".") && !isAbsolute(id),
+      output: { chunkFileNames: "shared/[name].js" },
+    },
+  },
+};
+
+/** zod says its messages in forty languages, a quarter of what the page would download; the page reads none. */
+const withoutLocales = {
+  name: "zod-without-locales",
+  load: (id: string) => (id.endsWith("/zod/v4/locales/index.js") ? "export {};" : undefined),
+};
+
+/** `--mode demo`: the page in demo/, which imports the package's sources. */
+const demo: ViteUserConfig = {
+  root: "demo",
+  base: "./",
+  resolve: { alias },
+  plugins: [withoutLocales],
+  server: { host: "127.0.0.1", fs: { allow: [root] } },
+  build: { outDir: "dist", target: "es2022" },
+};
+
+const executablePath = findBrowser();
+
+/** In tests the package watches its sessions: what must always hold is looked at after each test. */
+const watched = { find: /^turnloop$/, replacement: join(root, "test/support/turnloop.ts") };
+
+const tests: ViteUserConfig = {
+  resolve: { alias: [watched, ...alias] },
+  test: {
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "node",
+          setupFiles: ["test/support/setup.ts"],
+          include: ["test/**/*.test.{ts,tsx}"],
+          exclude: ["test/{browser,e2e,types}/**"],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "browser",
+          setupFiles: ["test/support/setup.ts"],
+          include: ["test/browser/**/*.test.{ts,tsx}"],
+          globalSetup: "test/support/browser-setup.ts",
+          browser: {
+            enabled: true,
+            headless: true,
+            screenshotFailures: false,
+            provider: playwright({
+              launchOptions: { args: [...browserArgs], ...(executablePath === undefined ? {} : { executablePath }) },
+            }),
+            instances: [{ browser: "chromium" }],
+          },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "types",
+          include: [],
+          typecheck: {
+            enabled: true,
+            only: true,
+            include: ["test/types/**/*.test-d.ts"],
+            tsconfig: "tsconfig.json",
+            // The step before tells of those.
+            ignoreSourceErrors: true,
+          },
+        },
+      },
+      {
+        extends: true,
+        test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], testTimeout: 60_000, hookTimeout: 60_000 },
+      },
+    ],
+  },
+};
+
+export default defineConfig(({ mode }) => {
+  if (mode === "demo") return demo;
+  return process.env["VITEST"] ? tests : library;
+});

@@ -12,34 +12,143 @@ export interface Origin {
   readonly answered: boolean;
 }
 
-const NOT_A_STREAM = /JSONParseError|TypeValidationError|EmptyResponseBodyError|InvalidResponseDataError/;
-const NETWORK = /fetch|network|connect|load failed|socket|terminated|econn|enotfound|etimedout|eai_again/i;
-/** Never of a limit per minute, which also speaks of tokens. */
-const OVERFLOW =
-  /context_length_exceeded|exceed_context_size|context (?:length|window|size)|prompt is too long|maximum prompt length|input token count|reduce the length|exceeded model token limit/i;
-const PER_MINUTE = /per minute|\bTPM\b|rate.?limit/i;
-const QUOTA = /insufficient_quota|exceeded your current quota|billing|credit balance|insufficient (?:balance|credits)/i;
-
-interface Verdict {
+interface Rule {
   readonly code: string;
+  when(facts: Facts, answered: boolean): boolean;
   readonly what: string;
   readonly advice: string;
 }
 
+const CHECK_URL = "Check the URL: it must lead to the provider's API.";
+
+/** The first that fits. Those without a status come last: a status says more than words. */
+const RULES: readonly Rule[] = [
+  {
+    code: "MODEL_AUTH",
+    when: ({ status, names }) => status === 401 || status === 403 || names.includes("LoadAPIKeyError"),
+    what: "refused the key",
+    advice: "Check the API key and what it may use.",
+  },
+  {
+    code: "MODEL_QUOTA",
+    when: (facts) => facts.status === 402 || (isRefusal(facts) && isUsedUp(facts)),
+    what: "says the quota is used up",
+    advice: "Check plan and billing; waiting will not help.",
+  },
+  {
+    code: "RATE_LIMITED",
+    when: ({ status }) => status === 429,
+    what: "was asked too often",
+    advice: "Wait, then send again.",
+  },
+  {
+    code: "CONTEXT_OVERFLOW",
+    when: (facts) => facts.status === 413 || (isRefusal(facts) && isTooLong(facts)),
+    what: "was sent more than it can read",
+    advice: "Shorten the conversation, or compact it.",
+  },
+  {
+    code: "MODEL_OVERLOADED",
+    when: ({ status }) => status === 503 || status === 529,
+    what: "is overloaded",
+    advice: "Send again later, or use another model.",
+  },
+  {
+    code: "MODEL_BAD_RESPONSE",
+    when: (facts) => facts.isHtml && isRefusal(facts),
+    what: "answered with a web page",
+    advice: CHECK_URL,
+  },
+  {
+    code: "MODEL_ERROR",
+    when: ({ status }) => status === 404,
+    what: "was not found",
+    advice: `Check the name of the model. ${CHECK_URL}`,
+  },
+  {
+    code: "MODEL_ERROR",
+    when: ({ status = 0 }) => status >= 500,
+    what: "failed",
+    advice: "Send again later.",
+  },
+  {
+    code: "MODEL_ERROR",
+    when: ({ status = 0 }) => status >= 400,
+    what: "refused the request",
+    advice: "Check its settings, tools and files.",
+  },
+  {
+    code: "MODEL_UNSUPPORTED",
+    when: ({ names }) => names.includes("UnsupportedFunctionalityError"),
+    what: "cannot take a part of the request",
+    advice: "Leave that part out, or use another model.",
+  },
+  {
+    code: "MODEL_BAD_RESPONSE",
+    when: ({ isThrown, names }) => isThrown && UNREADABLE.test(names),
+    what: "answered with something that cannot be read",
+    advice: `Send again. ${CHECK_URL}`,
+  },
+  {
+    code: "STREAM_BROKEN",
+    when: ({ isThrown, status }, answered) => isThrown && (answered || status !== undefined),
+    what: "was cut off in the middle of its answer",
+    advice: "Send again.",
+  },
+  {
+    code: "MODEL_ERROR",
+    when: (_, answered) => answered,
+    what: "failed in the middle of its answer",
+    advice: "Send again.",
+  },
+  {
+    code: "MODEL_UNREACHABLE",
+    when: ({ words }) => NETWORK.test(words),
+    what: "could not be reached",
+    advice: "The device is offline, the URL is wrong, or the server does not allow this page's origin (CORS).",
+  },
+];
+const OTHERWISE = { code: "MODEL_ERROR", what: "failed", advice: "Check the model and its settings." };
+
+const UNREADABLE = /JSONParseError|TypeValidationError|EmptyResponseBodyError|InvalidResponseDataError/;
+const NETWORK = /fetch|network|connect|load failed|socket|terminated|econn|enotfound|etimedout|eai_again/i;
+const QUOTA = /exceeded your current quota|billing|credit balance|insufficient (?:balance|credits)/i;
+const TOO_LONG =
+  /context_length_exceeded|exceed_context_size|context (?:length|window|size)|prompt is too long|maximum prompt length|input token count|reduce the length|exceeded model token limit/i;
+const PER_MINUTE = /per minute|\bTPM\b|rate.?limit/i;
+
+/** Refused for what was asked, not for trouble of the provider's own. */
+function isRefusal({ status = 400 }: Facts): boolean {
+  return status < 500;
+}
+
+/** Google says the same of a limit per minute, but then how long to wait. */
+function isUsedUp({ kind, words, retryAfterMs }: Facts): boolean {
+  return kind.includes("insufficient_quota") || (retryAfterMs === undefined && QUOTA.test(words));
+}
+
+/** Limits per minute also speak of tokens, and of less of them. */
+function isTooLong({ kind, words }: Facts): boolean {
+  const said = `${kind} ${words}`;
+  return TOO_LONG.test(said) && !PER_MINUTE.test(said);
+}
+
 /** Never throws. Codes: see `aiSdkModel`. */
-export function modelErrorData(thrown: unknown, origin: Origin): ErrorData {
+export function modelErrorData(thrown: unknown, { modelId, secrets, answered }: Origin): ErrorData {
   const facts = factsOf(thrown);
-  const { code, what, advice } = judge(facts, origin);
-  const words = redact(facts.words, origin.secrets)
+  const { code, what, advice } = RULES.find(({ when }) => when(facts, answered)) ?? OTHERWISE;
+  const { retryAfterMs } = facts;
+  const status = facts.status !== undefined && facts.status >= 400 ? facts.status : undefined;
+  const words = redact(facts.words, secrets)
     .slice(0, 400)
     .trim()
     .replace(/[.:]+$/, "");
-  const message = `${origin.modelId} ${what}${words === "" ? "" : `: ${words}`}. ${advice}`;
+  const parts = [`${modelId} ${what}`, status && ` (${status})`, words && `: ${words}`, `. ${advice}`];
   return {
-    message: message.toWellFormed(),
+    message: parts.filter(Boolean).join("").toWellFormed(),
     code,
-    ...(facts.status === undefined || facts.status < 400 ? undefined : { status: facts.status }),
-    ...(facts.retryAfterMs === undefined ? undefined : { retryAfterMs: facts.retryAfterMs }),
+    ...(status === undefined ? undefined : { status }),
+    ...(retryAfterMs === undefined ? undefined : { retryAfterMs }),
   };
 }
 
@@ -57,71 +166,5 @@ export function cutOff(modelId: string, empty: boolean, contentType: string | un
     return { message, code: "STREAM_INTERRUPTED" };
   }
   const what = contentType === undefined ? "nothing" : `nothing that can be read (${contentType.slice(0, 60)})`;
-  return { message: `${modelId} answered with ${what}. ${CHECK_URL}.`, code: "MODEL_BAD_RESPONSE" };
-}
-
-function judge(facts: Facts, origin: Origin): Verdict {
-  const { status, names, words, isHtml } = facts;
-  const said = `${facts.kind} ${words}`;
-  if (status === 401 || status === 403 || /LoadAPIKeyError/.test(names)) {
-    return verdict("MODEL_AUTH", answered(status, "refused the key"), "Check the API key and what it may use");
-  }
-  if (status === 402 || ((status === 429 || status === undefined) && QUOTA.test(said))) {
-    return verdict(
-      "MODEL_QUOTA",
-      answered(status, "says the quota is used up"),
-      "Check plan and billing; waiting will not help",
-    );
-  }
-  if (status === 429) {
-    return verdict("RATE_LIMITED", answered(status, "was asked too often"), "Wait, then send again");
-  }
-  if (status === 413 || ((status === undefined || status < 500) && OVERFLOW.test(said) && !PER_MINUTE.test(said))) {
-    return verdict(
-      "CONTEXT_OVERFLOW",
-      answered(status, "was sent more than it can read"),
-      "Shorten the conversation, or compact it",
-    );
-  }
-  if (status === 503 || status === 529) {
-    return verdict("MODEL_OVERLOADED", answered(status, "is overloaded"), "Send again later, or use another model");
-  }
-  if (isHtml && (status === undefined || status < 500)) {
-    return verdict("MODEL_BAD_RESPONSE", answered(status, "answered with a web page"), CHECK_URL);
-  }
-  if (status !== undefined && status >= 400) {
-    const advice =
-      status >= 500
-        ? "Send again later"
-        : status === 404
-          ? `Check the name of the model. ${CHECK_URL}`
-          : "Check the request";
-    return verdict("MODEL_ERROR", answered(status, "failed"), advice);
-  }
-  if (/UnsupportedFunctionalityError/.test(names)) {
-    return verdict("MODEL_UNSUPPORTED", "cannot take this request", "Leave it out, or use another model");
-  }
-  if (facts.isThrown && NOT_A_STREAM.test(names)) {
-    return verdict("MODEL_BAD_RESPONSE", "answered with something that cannot be read", `Send again. ${CHECK_URL}`);
-  }
-  if (origin.answered || status !== undefined) {
-    return facts.isThrown
-      ? verdict("STREAM_BROKEN", "was cut off in the middle of its answer", "Send again")
-      : verdict("MODEL_ERROR", "failed in the middle of its answer", "Send again");
-  }
-  if (NETWORK.test(said)) {
-    const causes = "The device is offline, the URL is wrong, or the server does not allow this page's origin (CORS)";
-    return verdict("MODEL_UNREACHABLE", "could not be reached", causes);
-  }
-  return verdict("MODEL_ERROR", "failed", "Check the model and its settings");
-}
-
-const CHECK_URL = "Check the URL: it must lead to the provider's API";
-
-function verdict(code: string, what: string, advice: string): Verdict {
-  return { code, what, advice: `${advice}.` };
-}
-
-function answered(status: number | undefined, what: string): string {
-  return status === undefined || status < 400 ? what : `${what} (${status})`;
+  return { message: `${modelId} answered with ${what}. ${CHECK_URL}`, code: "MODEL_BAD_RESPONSE" };
 }

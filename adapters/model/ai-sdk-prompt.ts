@@ -21,7 +21,7 @@ type UserPart = Extract<LanguageModelV4Message, { role: "user" }>["content"][num
 const NO_OUTPUT = "(no output)";
 
 /** The part of a model id that names its provider: all before the first slash. */
-export function familyOf(modelId: string): string {
+function familyOf(modelId: string): string {
   const slash = modelId.indexOf("/");
   return slash < 0 ? modelId : modelId.slice(0, slash);
 }

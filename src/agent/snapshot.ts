@@ -36,9 +36,8 @@ export function createSnapshots(log: Log, status: () => AgentStatus, durable: ()
       openInteractions(state),
       (a, b) => a.id === b.id && a.claimedBy === b.claimedBy,
     );
-    const next = { status: status(), waiting: isWaiting(state), queue, interactions, durable: durable() };
-    const same = last && Object.entries(next).every(([key, value]) => last![key as keyof AgentSnapshot] === value);
-    return same ? last! : (last = Object.freeze(next));
+    const next: AgentSnapshot = { status: status(), waiting: isWaiting(state), queue, interactions, durable: durable() };
+    return last && isSame(last, next) ? last : (last = Object.freeze(next));
   }
 
   return {
@@ -59,6 +58,16 @@ export function createSnapshots(log: Log, status: () => AgentStatus, durable: ()
       return watchers.size > 0;
     },
   };
+}
+
+function isSame(a: AgentSnapshot, b: AgentSnapshot): boolean {
+  return (
+    a.status === b.status &&
+    a.waiting === b.waiting &&
+    a.queue === b.queue &&
+    a.interactions === b.interactions &&
+    a.durable === b.durable
+  );
 }
 
 /** The list as it was, where it is still the same. */

@@ -99,10 +99,13 @@ export function createRecorder(options: RecorderOptions): Recorder {
   /** Stores up to `to`, however long it takes. Never rejects. */
   async function store(to: number): Promise<void> {
     const events = log.slice(stored, to);
-    const done = new AbortController();
+    let done = false;
+    let patience: AbortController | undefined;
     // Most writes are done before any timer could matter.
     soon(() => {
-      if (!done.signal.aborted) clock.sleep(PATIENCE_MS, done.signal).then(degrade, () => {});
+      if (done) return;
+      patience = new AbortController();
+      clock.sleep(PATIENCE_MS, patience.signal).then(degrade, () => {});
     });
     for (let wait = FIRST_RETRY_MS; !stopping.signal.aborted; wait = Math.min(wait * 2, LAST_RETRY_MS)) {
       try {
@@ -126,7 +129,8 @@ export function createRecorder(options: RecorderOptions): Recorder {
       }
       await clock.sleep(wait, stopping.signal).catch(() => {});
     }
-    done.abort();
+    done = true;
+    patience?.abort();
   }
 
   /** Whether the batch is there: then the write had succeeded, and only its acknowledgement was lost. */
@@ -213,7 +217,8 @@ export function createRecorder(options: RecorderOptions): Recorder {
       log.seq - stored > BACKLOG && durable !== "degraded" && !lost ? caughtUp(true).catch(() => {}) : undefined,
     async stop() {
       stopping.abort();
-      await writing;
+      // A storage that does not answer is not waited for.
+      if (durable !== "degraded") await writing;
       drop(() => true, new TurnloopError("SESSION_CLOSED", "the session was closed before all of it was stored"));
     },
   };

@@ -50,7 +50,7 @@ describe("what a provider answers with is told by a code and a status:", () => {
     [
       "an empty purse",
       { statusCode: 400, responseBody: said("Your credit balance is too low to access the API") },
-      "MODEL_ERROR",
+      "MODEL_QUOTA",
     ],
     [
       "overload",
@@ -66,6 +66,13 @@ describe("what a provider answers with is told by a code and a status:", () => {
     const failure = await failureOf(apiError(fields));
     expect(failure).toMatchObject({ code, status: fields.statusCode });
     expect(failure.message).toMatch(/^acme\/m1 .*\(\d{3}\).*[.]$/s);
+  });
+
+  test("a quota that will be there again in a minute is a limit of rate", async () => {
+    const headers = { "retry-after": "34" };
+    const responseBody = said("You exceeded your current quota, please check your plan and billing details.");
+    const failure = await failureOf(apiError({ statusCode: 429, responseHeaders: headers, responseBody }));
+    expect(failure).toMatchObject({ code: "RATE_LIMITED", retryAfterMs: 34_000 });
   });
 
   test.each([

@@ -218,6 +218,14 @@ describe("ids of tool calls:", () => {
     expect(idsOf(await promptOf(messages))).toEqual(ids);
   });
 
+  test("a shortened id that is another call's own is made anew", async () => {
+    const [odd] = idsOf(await promptOf([own(call("call_x|fc_y"))]));
+    const ids = idsOf(await promptOf([own(call(odd!), call("call_x|fc_y")), result(odd!), result("call_x|fc_y")]));
+    expect(ids[0]).toBe(odd);
+    expect(ids[1]).not.toBe(odd);
+    expect(ids.slice(2)).toEqual(ids.slice(0, 2));
+  });
+
   test("Mistral gets nine letters and digits", async () => {
     const messages = [
       foreign(call("call_1_1_1_0"), call("call_1_1_1_1")),
@@ -236,6 +244,7 @@ describe("what a provider wants back:", () => {
   const meta = { acme: { signature: "s", nested: [1] } };
   const blocks: ContentBlock[] = [
     { type: "reasoning", text: "", meta },
+    { type: "reasoning", text: "aloud" },
     { type: "provider-tool", name: "search", data: { type: "call", id: "ws_1", input: '{"q":"x"}' }, meta },
     { type: "provider-tool", name: "search", data: { type: "result", id: "ws_1", result: [1], isError: false } },
     { type: "provider-tool", name: "search", data: { type: "result", id: "ws_2", result: "no", isError: true } },
@@ -257,6 +266,7 @@ describe("what a provider wants back:", () => {
     const providerOptions = meta;
     expect(message.content).toEqual([
       { type: "reasoning", text: "", providerOptions },
+      { type: "reasoning", text: "aloud" },
       {
         type: "tool-call",
         toolCallId: "ws_1",

@@ -120,12 +120,13 @@ async function send(answer: Answer, response: ServerResponse, loseable: Set<Serv
   if (end === "drop") response.destroy();
 }
 
-/** The same bytes in pieces of 1 to 97, the same for the same seed; whole without one. */
+/** The same bytes in small pieces, at most some hundreds, the same for the same seed; whole without one. */
 export function* cut(bytes: Buffer, seed: number | undefined): Generator<Buffer> {
   if (seed === undefined) return yield bytes;
   const random = randomOf(seed);
+  const most = Math.max(97, bytes.length / 100);
   for (let at = 0; at < bytes.length;) {
-    const length = 1 + Math.floor(random() * random() * 97);
+    const length = 1 + Math.floor(random() * random() * most);
     yield bytes.subarray(at, at + length);
     at += length;
   }

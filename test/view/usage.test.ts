@@ -1,0 +1,57 @@
+/** Adding up what a session used. */
+import { createHarness, usageOf } from "turnloop";
+import { scriptedModel } from "turnloop/testing";
+import { expect, test } from "vitest";
+
+test("usage adds up answers and failed attempts by turn and model; counts that nobody gave stay absent", async () => {
+  const model = scriptedModel(
+    [
+      { text: "one", usage: { input: 10, output: 1 } },
+      { text: "no", usage: { input: 20 }, error: { message: "again" } },
+      { text: "two", usage: { input: 20, cacheRead: 5, output: 2 } },
+    ],
+    { id: "lab/small" },
+  );
+  const harness = createHarness({
+    model,
+    plugins: [({ hooks }) => hooks.on("agent/request-error", () => ({ kind: "retry" }))],
+  });
+  const { agent } = await harness.agents.open({ id: "chat" });
+  agent.send("a");
+  await agent.whenIdle();
+  agent.send("b");
+  await agent.whenIdle();
+  const usage = usageOf(agent.session);
+  expect(usage.total).toEqual({ input: 50, cacheRead: 5, output: 3 });
+  expect(usage.byModel).toEqual({ "lab/small": { input: 50, cacheRead: 5, output: 3 } });
+  expect([...usage.byTurn]).toEqual([
+    [1, { input: 10, output: 1 }],
+    [2, { input: 40, cacheRead: 5, output: 2 }],
+  ]);
+});
+
+test("requests outside of steps count for their model, and between turns for no turn", async () => {
+  const session = await createHarness().sessions.create();
+  session.append("model/aux", { purpose: "title", model: "__proto__", usage: { output: 4 } });
+  const usage = usageOf(session);
+  expect(usage.total).toEqual({ output: 4 });
+  expect(Object.entries(usage.byModel)).toEqual([["__proto__", { output: 4 }]]);
+  expect(usage.byTurn.size).toBe(0);
+});
+
+test("what a fork inherited is not counted again", async () => {
+  const harness = createHarness({
+    model: scriptedModel([
+      { text: "one", usage: { output: 1 } },
+      { text: "two", usage: { output: 2 } },
+    ]),
+  });
+  const { agent } = await harness.agents.open({ id: "chat" });
+  agent.send("a");
+  await agent.whenIdle();
+  const { agent: fork } = await harness.agents.fork({ from: "chat" });
+  expect(usageOf(fork.session).total).toEqual({});
+  fork.send("b");
+  await fork.whenIdle();
+  expect(usageOf(fork.session).total).toEqual({ output: 2 });
+});

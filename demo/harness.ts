@@ -6,9 +6,12 @@ import { demoTools } from "./tools.ts";
 /** The routes of the page's models. */
 export type Route = "scripted" | "endpoint";
 
+/** `?pace=5` in the address: the milliseconds that the script takes for a piece of text. */
+const pace = Number(new URLSearchParams(location.search).get("pace") ?? Number.NaN);
+
 export const harness = createHarness({
   model: "scripted",
-  models: { scripted: offlineModel() },
+  models: { scripted: offlineModel(Number.isFinite(pace) ? pace : undefined) },
   system: "You are the assistant of a demo page. Use the tools where they help. Answer briefly, in Markdown.",
   tools: demoTools(),
 });

@@ -1,7 +1,6 @@
 /** One stretch of work, from the moment that a turn is about to begin to its end: what a cancel stops. */
 import { TurnloopError } from "../errors.ts";
-import { isThenable } from "../hooks/hooks.ts";
-import type { Awaitable } from "../hooks/types.ts";
+import { createStoppable, type Stoppable } from "./stoppable.ts";
 
 /** Why an activity was stopped. The first cause counts. */
 export type Stop =
@@ -9,28 +8,18 @@ export type Stop =
   | { readonly kind: "aborted"; readonly reason: string }
   | { readonly kind: "failed"; readonly error: TurnloopError };
 
-export interface Activity {
-  /** For hooks, models and tools: aborts with a TurnloopError. */
-  readonly signal: AbortSignal;
+export interface Activity extends Pick<Stoppable, "signal" | "check" | "wait"> {
   readonly stopped: Stop | undefined;
   stop(cause: Stop): void;
-  /** Throws when it was stopped. */
-  check(): void;
-  /**
-   * Awaits what hooks, models, tools and stores answer. A stop wins over all of them, so that nothing deaf
-   * can hold it up; what they settle to later is ignored.
-   */
-  wait<T>(value: Awaitable<T>): Promise<T>;
 }
 
 export function createActivity(): Activity {
-  const controller = new AbortController();
-  const waiting = new Set<(error: TurnloopError) => void>();
+  const work = createStoppable();
   let stopped: Stop | undefined;
-  let error: TurnloopError | undefined;
-
-  const activity: Activity = {
-    signal: controller.signal,
+  return {
+    get signal() {
+      return work.signal;
+    },
     get stopped() {
       return stopped;
     },
@@ -38,35 +27,11 @@ export function createActivity(): Activity {
       // A disposal is stronger than a cancel, and may still come after it.
       if (stopped && (cause.kind !== "disposed" || stopped.kind !== "aborted")) return;
       stopped = cause;
-      error = errorOf(cause);
-      for (const reject of [...waiting]) reject(error);
-      controller.abort(error);
+      work.stop(errorOf(cause));
     },
-    check() {
-      if (error) throw error;
-    },
-    async wait(value) {
-      activity.check();
-      const result = isThenable(value) ? await race(value) : value;
-      activity.check();
-      return result as never;
-    },
+    check: work.check,
+    wait: work.wait,
   };
-
-  function race(value: PromiseLike<unknown>): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      waiting.add(reject);
-      const settle =
-        <T>(then: (result: T) => void) =>
-        (result: T): void => {
-          waiting.delete(reject);
-          then(result);
-        };
-      value.then(settle(resolve), settle(reject));
-    });
-  }
-
-  return activity;
 }
 
 function errorOf(stop: Stop): TurnloopError {

@@ -36,7 +36,13 @@ export function createSnapshots(log: Log, status: () => AgentStatus, durable: ()
       openInteractions(state),
       (a, b) => a.id === b.id && a.claimedBy === b.claimedBy,
     );
-    const next: AgentSnapshot = { status: status(), waiting: isWaiting(state), queue, interactions, durable: durable() };
+    const next: AgentSnapshot = {
+      status: status(),
+      waiting: isWaiting(state),
+      queue,
+      interactions,
+      durable: durable(),
+    };
     return last && isSame(last, next) ? last : (last = Object.freeze(next));
   }
 

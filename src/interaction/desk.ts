@@ -47,7 +47,8 @@ export interface DeskOptions {
 
 export function createDesk({ log, hooks, clock, report, agent, stored, watched }: DeskOptions): Desk {
   const waiting = new Map<string, (resolution: Resolution) => void>();
-  const closing = new AbortController();
+  /** What watches the clock for an interaction. */
+  const watching = new Map<string, AbortController>();
 
   log.session.subscribe((event: SessionEvent) => {
     if (event.type === "interaction/requested") announce(event.data.id);
@@ -56,6 +57,7 @@ export function createDesk({ log, hooks, clock, report, agent, stored, watched }
       const { id, value } = event.data;
       waiting.get(id)?.(event.data);
       waiting.delete(id);
+      unwatch(id);
       if (known) {
         hooks.emit("interaction/resolved", {
           agent: agent(),
@@ -81,13 +83,19 @@ export function createDesk({ log, hooks, clock, report, agent, stored, watched }
   }
 
   function expireAt(id: string, time: number): void {
-    const ms = Math.max(0, time - clock.now());
-    clock.sleep(ms, closing.signal).then(
+    const watch = new AbortController();
+    watching.set(id, watch);
+    clock.sleep(Math.max(0, time - clock.now()), watch.signal).then(
       () => {
         if (isOpen(id) && !log.closed) log.write("interaction/resolved", { id, outcome: "expired" });
       },
       () => {},
     );
+  }
+
+  function unwatch(id: string): void {
+    watching.get(id)?.abort();
+    watching.delete(id);
   }
 
   function isOpen(id: string): boolean {
@@ -149,6 +157,8 @@ export function createDesk({ log, hooks, clock, report, agent, stored, watched }
       for (const { id } of openInteractions(log.state)) announce(id);
     },
 
-    close: () => closing.abort(new TurnloopError("AGENT_DISPOSED", "the agent is disposed")),
+    close() {
+      for (const id of [...watching.keys()]) unwatch(id);
+    },
   };
 }

@@ -1,4 +1,5 @@
 /** The agents of a harness: begun, resumed, joined, forked, found. */
+import { createStoppable, type Stoppable } from "../agent/stoppable.ts";
 import { createRegistry, type AgentRegistry } from "../agent/registry.ts";
 import type {
   Agent,
@@ -16,8 +17,9 @@ import { exists, notFound } from "../storage/sessions.ts";
 import type { SessionStorage } from "../storage/types.ts";
 import type { Ground } from "./build.ts";
 import { cutForFork } from "./fork.ts";
-import { abortReason, begin, beginNow, type Begun, type Birth, type Owners } from "./lifecycle.ts";
-import { createSharing, unlessAborted } from "./sharing.ts";
+import { createBirths } from "./births.ts";
+import { begin, beginNow, type Begun, type Birth, type Owners } from "./lifecycle.ts";
+import { createSharing, type Make } from "./sharing.ts";
 
 export interface AgentService extends Agents {
   /** Ends all of them, those that are being made too; nothing new begins. */
@@ -28,17 +30,9 @@ export function createAgents(ground: Ground, storage: SessionStorage): AgentServ
   const { hooks, models, newId, report, sessions } = ground;
   const registry: AgentRegistry = createRegistry(hooks);
   const sharing = createSharing();
-  const births = new Set<Promise<unknown>>();
-  const closing = new AbortController();
+  const owners: Owners = { registry, lives: new Map() };
+  const births = createBirths(owners);
   let factory: AgentFactory | undefined;
-
-  const owners: Owners = {
-    registry,
-    lives: new Map(),
-    checkOpen() {
-      if (closing.signal.aborted) throw abortReason(closing.signal);
-    },
-  };
 
   /** Throws for options that can never work. */
   function check({ model, claim, interrupted }: AgentOptions & LifecycleOptions & { interrupted?: string }): void {
@@ -58,27 +52,9 @@ export function createAgents(ground: Ground, storage: SessionStorage): AgentServ
       throw new TurnloopError("INVALID_ID", "an agent needs an `id`: text that is not empty");
   }
 
-  /** A birth that the harness waits for when it is disposed, and that its own signal can abort. */
-  function track<T>(birth: Promise<T>): Promise<T> {
-    births.add(birth);
-    const done = (): void => void births.delete(birth);
-    birth.then(done, done);
-    return birth;
-  }
-
-  function load<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-    return unlessAborted(unlessAborted(promise, signal), closing.signal);
-  }
-
-  function checkBirth({ signal }: LifecycleOptions): void {
-    owners.checkOpen();
-    if (signal?.aborted) throw abortReason(signal);
-  }
-
-  async function createNew(options: CreateAgentOptions): Promise<Begun> {
-    const { id, meta, seed, parent, signal } = options;
+  async function createNew(options: CreateAgentOptions, work: Stoppable): Promise<Begun> {
+    const { id, meta, seed, parent } = options;
     check(options);
-    checkBirth(options);
     if (id !== undefined) checkId(id);
     const events = sessions.seed(seed ?? []);
     const header = sessions.header({
@@ -88,36 +64,31 @@ export function createAgents(ground: Ground, storage: SessionStorage): AgentServ
       ...(seed && { seedLength: events.length }),
     });
     if (registry.get(header.id)) throw exists(header.id);
-    if (id !== undefined && (await load(storage.load(id), signal))) throw exists(id);
-    return begin(ground, owners, {
-      archive: { header, events },
-      stored: 0,
-      source: "startup",
-      options,
-    });
+    if (id !== undefined && (await work.wait(storage.load(id)))) throw exists(id);
+    try {
+      return await begin(ground, owners, { archive: { header, events }, stored: 0, source: "startup", options, work });
+    } catch (thrown) {
+      // Another `create` of the id was faster.
+      throw TurnloopError.is(thrown, "SESSION_LIVE") ? exists(header.id) : thrown;
+    }
   }
 
-  async function resumeStored(options: ResumeAgentOptions): Promise<Begun | undefined> {
+  async function resumeStored(options: ResumeAgentOptions, work: Stoppable): Promise<Begun | undefined> {
     check(options);
     checkId(options.id);
-    checkBirth(options);
-    const archive = await load(sessions.read(options.id), options.signal);
+    const archive = await work.wait(sessions.read(options.id));
     if (!archive) return undefined;
-    return begin(ground, owners, {
-      archive,
-      stored: archive.events.length,
-      source: "resume",
-      options,
-    });
+    return begin(ground, owners, { archive, stored: archive.events.length, source: "resume", options, work });
   }
 
-  async function resumeOrCreate(options: OpenAgentOptions): Promise<Begun> {
-    if (!factory) return (await resumeStored(options)) ?? createNew(options);
+  async function resumeOrCreate(options: OpenAgentOptions, work: Stoppable): Promise<Begun> {
+    if (!factory) return (await resumeStored(options, work)) ?? createNew(options, work);
+    const own = { ...options, signal: work.signal };
     try {
-      return await factory.resume(options);
+      return await factory.resume(own);
     } catch (thrown) {
       if (!TurnloopError.is(thrown, "SESSION_NOT_FOUND")) throw thrown;
-      return factory.create(options);
+      return factory.create(own);
     }
   }
 
@@ -131,14 +102,16 @@ export function createAgents(ground: Ground, storage: SessionStorage): AgentServ
     async open(options) {
       checkId(options?.id);
       check(options);
-      const opening = (signal: AbortSignal): Promise<Begun> => track(resumeOrCreate({ ...options, signal }));
+      const { owner } = options;
+      const make: Make = (shared) =>
+        births.bear({ ...(owner && { owner }) }, (work) => resumeOrCreate(options, work), shared);
       for (;;) {
         const agent = registry.get(options.id);
         const life = agent && owners.lives.get(agent);
         if (agent && !life) return { agent, async dispose() {} };
         if (life && !sharing.has(options.id)) sharing.hold(life.begun);
         try {
-          return await sharing.open(options.id, options.signal, opening, (joined) => tellJoined(joined.agent, options));
+          return await sharing.open(options.id, options.signal, make, (joined) => tellJoined(joined, options));
         } catch (thrown) {
           // Somebody else's `create` was faster: then there is something to join.
           const lost = TurnloopError.is(thrown, "SESSION_LIVE") || TurnloopError.is(thrown, "SESSION_EXISTS");
@@ -147,40 +120,47 @@ export function createAgents(ground: Ground, storage: SessionStorage): AgentServ
       }
     },
 
-    create: (options = {}) => track(factory ? factory.create(options) : createNew(options).then(sharing.hold)),
+    async create(options = {}) {
+      if (factory) return factory.create(options);
+      return sharing.hold(await births.bear(options, (work) => createNew(options, work)));
+    },
 
     async resume(options) {
       checkId(options?.id);
       if (registry.get(options.id))
         throw new TurnloopError("SESSION_LIVE", `the session ${options.id} is live already; \`open\` joins it`);
-      if (factory) return track(factory.resume(options));
-      const begun = await track(resumeStored(options));
+      if (factory) return factory.resume(options);
+      const begun = await births.bear(options, (work) => resumeStored(options, work));
       if (!begun) throw notFound(options.id);
       return sharing.hold(begun);
     },
 
     async fork({ from, at, before, id, ...options }) {
       checkId(from);
-      if (id !== undefined && (registry.get(id) || (await storage.load(id)))) throw exists(id);
-      const live = sessions.live(from);
-      const source = live
-        ? { header: live.log.session.header, events: live.log.slice(0, live.log.seq) }
-        : await sessions.read(from);
-      if (!source) throw notFound(from);
-      const seed = cutForFork(source.events, { at, before });
-      const { cwd } = source.header.meta;
-      return agents.create({
-        ...options,
-        ...(id !== undefined && { id }),
-        ...(cwd !== undefined && { meta: { cwd } }),
-        seed,
-        parent: { id: from, seq: seed.length },
-      });
+      const cut = async (work: Stoppable): Promise<CreateAgentOptions> => {
+        if (id !== undefined && (registry.get(id) || (await work.wait(storage.load(id))))) throw exists(id);
+        const live = sessions.live(from);
+        const source = live
+          ? { header: live.log.session.header, events: live.log.slice(0, live.log.seq) }
+          : await work.wait(sessions.read(from));
+        if (!source) throw notFound(from);
+        const seed = cutForFork(source.events, { at, before });
+        const { cwd } = source.header.meta;
+        return {
+          ...options,
+          ...(id !== undefined && { id }),
+          ...(cwd !== undefined && { meta: { cwd } }),
+          seed,
+          parent: { id: from, seq: seed.length },
+        };
+      };
+      if (factory) return factory.create(await births.bear(options, cut));
+      return sharing.hold(await births.bear(options, async (work) => createNew(await cut(work), work)));
     },
 
     start(options = {}) {
       check(options);
-      owners.checkOpen();
+      births.check();
       if (factory) {
         if (!factory.start)
           throw new TurnloopError(
@@ -195,6 +175,7 @@ export function createAgents(ground: Ground, storage: SessionStorage): AgentServ
         stored: 0,
         source: "startup",
         options,
+        work: createStoppable(),
       };
       return sharing.hold(beginNow(ground, owners, birth)).agent;
     },
@@ -208,9 +189,10 @@ export function createAgents(ground: Ground, storage: SessionStorage): AgentServ
     },
 
     async close() {
-      closing.abort(new TurnloopError("HARNESS_DISPOSED", "the harness is disposed; create another"));
-      while (owners.lives.size > 0 || births.size > 0) {
-        await Promise.allSettled([...[...owners.lives.values()].map((life) => life.begun.dispose()), ...births]);
+      births.close();
+      while (owners.lives.size > 0 || births.pending.size > 0) {
+        const ends = [...owners.lives.values()].map((life) => life.begun.dispose());
+        await Promise.allSettled([...ends, ...births.pending]);
       }
     },
   };

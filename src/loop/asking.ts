@@ -8,7 +8,7 @@ import { errorOutcome, outcomeOf } from "../tools/result.ts";
 import type { PreToolDecision, ToolExecution, ToolOutcome } from "../tools/types.ts";
 import type { Turn } from "./instance.ts";
 
-function ask({ instance, activity }: Turn, question: Question): Promise<Resolution> {
+async function ask({ instance, activity }: Turn, question: Question): Promise<Resolution> {
   return activity.wait(instance.desk.ask(question));
 }
 

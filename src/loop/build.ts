@@ -96,7 +96,7 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
     changed: () => core.snapshots.changed(),
     lost(error) {
       if (core.activity) core.activity.stop({ kind: "failed", error });
-      else log.close(error);
+      else log.close(() => error);
       core.lost();
     },
   };

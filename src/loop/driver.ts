@@ -34,7 +34,8 @@ async function work(instance: Instance): Promise<void> {
   const terminal = await runTurn(instance, activity.stopped ? core.begin() : activity);
   core.activity = undefined;
   if (log.state.open) return;
-  if (recorder.lost) log.close(recorder.lost);
+  const { lost } = recorder;
+  if (lost) log.close(() => lost);
   await instance.flush().catch((error: unknown) => instance.tellError(error));
   if (terminal) dropSteering(instance);
 }

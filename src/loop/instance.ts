@@ -66,13 +66,14 @@ export function at(turn: Turn, step = turn.instance.log.state.open?.steps ?? 0):
   return { agent: turn.instance.agent, turn: turn.number, step, signal: turn.activity.signal };
 }
 
-/** Appends, and throws if what heard it has stopped the turn. */
+/** Appends, unless the turn was stopped; and throws when it was, or when what heard it has stopped it. */
 export function write<T extends SessionEventType>(
   turn: Turn,
   type: T,
   data: SessionEventMap[T],
   meta?: { readonly surface?: SurfaceOp; readonly cites?: readonly Cite[] },
 ): void {
+  turn.activity.check();
   turn.instance.log.write(type, data, meta);
   turn.activity.check();
 }

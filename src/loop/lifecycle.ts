@@ -1,6 +1,7 @@
 /** The one transaction in which an agent begins, and the one way in which it ends. */
 import type { Agent, AgentHandle, AgentOptions, LifecycleOptions } from "../agent/types.ts";
 import type { AgentRegistry } from "../agent/registry.ts";
+import type { Stoppable } from "../agent/stoppable.ts";
 import { messageOf, TurnloopError } from "../errors.ts";
 import type { Archive } from "../storage/archive.ts";
 import { build, type Built, type Ground } from "./build.ts";
@@ -12,8 +13,6 @@ export interface Owners {
   readonly registry: AgentRegistry;
   /** Every agent that is being made or is live, with its owner and what ends it. */
   readonly lives: Map<Agent, { readonly owner: Agent | undefined; readonly begun: Begun }>;
-  /** Throws when nothing new may begin. */
-  checkOpen(): void;
 }
 
 export interface Birth {
@@ -22,6 +21,8 @@ export interface Birth {
   readonly stored: number;
   readonly source: "startup" | "resume";
   readonly options: AgentOptions & LifecycleOptions;
+  /** Stopped when its signal aborts, or its harness or its owner ends. */
+  readonly work: Stoppable;
 }
 
 /** A handle that also tells when the end of its agent begins, by whomever. */
@@ -34,21 +35,18 @@ export interface Begun extends AgentHandle {
  * aborts on the way takes back all of it: what was told to be there is told to be gone.
  */
 export async function begin(ground: Ground, owners: Owners, birth: Birth): Promise<Begun> {
-  const { signal, setup } = birth.options;
-  const built = build(ground, birth.archive, birth.stored, birth.options);
+  const { work, options } = birth;
+  const { setup } = options;
+  work.check();
+  const built = build(ground, birth.archive, birth.stored, options);
   const life = createLife(ground, owners, built, birth);
-  const abort = (): void => life.fail(abortReason(signal!));
-  if (signal?.aborted) abort();
-  signal?.addEventListener("abort", abort, { once: true });
   try {
-    life.check();
-    if (setup) await life.unlessFailed(async () => setup(built.scope));
+    work.check();
+    if (setup) await work.wait(Promise.resolve(built.scope).then(setup));
     life.publish();
   } catch (thrown) {
-    await life.end();
+    await life.begun.dispose();
     throw thrown;
-  } finally {
-    signal?.removeEventListener("abort", abort);
   }
   return life.begun;
 }
@@ -60,7 +58,7 @@ export function beginNow(ground: Ground, owners: Owners, birth: Birth): Begun {
   try {
     life.publish();
   } catch (thrown) {
-    void life.end();
+    void life.begun.dispose();
     throw thrown;
   }
   return life.begun;
@@ -74,24 +72,15 @@ export function abortReason({ reason }: AbortSignal): Error {
 }
 
 interface Life {
-  /** Makes the birth fail, if it is still under way. */
-  fail(reason: unknown): void;
-  /** Throws when the agent may not live. */
-  check(): void;
-  /** Awaits, unless the birth fails first. */
-  unlessFailed(task: () => Promise<void>): Promise<void>;
-  publish(): void;
-  /** Ends it, however far it has come. Everybody awaits the same end. */
-  end(): Promise<void>;
   readonly begun: Begun;
+  /** Enters and announces it, and starts its loop. */
+  publish(): void;
 }
 
-function createLife(ground: Ground, owners: Owners, built: Built, { source, options: { owner } }: Birth): Life {
+function createLife(ground: Ground, owners: Owners, built: Built, { source, options: { owner }, work }: Birth): Life {
   const { agent, core, instance, live } = built;
   const { hooks } = instance;
   const { session } = live.log;
-  let failure: { readonly reason: unknown } | undefined;
-  let onFailure = (): void => {};
   let ending: Promise<void> | undefined;
   let running: Promise<void> | undefined;
   let telling = false;
@@ -99,28 +88,14 @@ function createLife(ground: Ground, owners: Owners, built: Built, { source, opti
   /** What takes back the entries and the announcements that were made: agent before session. */
   const undo: { agent: (() => void)[]; session: (() => void)[] } = { agent: [], session: [] };
 
+  function check(): void {
+    work.check();
+    if (owner?.status === "disposed") throw new TurnloopError("AGENT_DISPOSED", `the owner ${owner.id} is disposed`);
+  }
+
   const life: Life = {
-    fail(reason) {
-      failure ??= { reason };
-      onFailure();
-    },
-
-    check() {
-      if (failure) throw failure.reason;
-      owners.checkOpen();
-      if (owner?.status === "disposed") throw new TurnloopError("AGENT_DISPOSED", `the owner ${owner.id} is disposed`);
-    },
-
-    async unlessFailed(task) {
-      await new Promise<void>((resolve, reject) => {
-        onFailure = () => reject(failure!.reason);
-        task().then(resolve, reject);
-      });
-      life.check();
-    },
-
     publish() {
-      life.check();
+      check();
       undo.session.push(ground.sessions.enter(live));
       undo.agent.push(owners.registry.enter(agent, owner));
       reopen(instance);
@@ -128,12 +103,12 @@ function createLife(ground: Ground, owners: Owners, built: Built, { source, opti
       try {
         undo.session.push(() => hooks.emit("session/disposed", { session }));
         hooks.emit("session/created", { session });
-        life.check();
+        check();
         undo.agent.push(() => hooks.emit("agent/disposed", { agent }));
         hooks.emit("agent/created", { agent });
-        life.check();
+        check();
         hooks.emit("agent/session-start", { agent, source });
-        life.check();
+        check();
       } finally {
         telling = false;
       }
@@ -149,17 +124,15 @@ function createLife(ground: Ground, owners: Owners, built: Built, { source, opti
       instance.desk.reopen();
     },
 
-    end() {
-      if (!ending) {
-        ending = teardown();
-        for (const listener of endListeners) listener(ending);
-      }
-      return ending;
-    },
-
     begun: {
       agent,
-      dispose: () => life.end(),
+      dispose() {
+        if (!ending) {
+          ending = teardown();
+          for (const listener of endListeners) listener(ending);
+        }
+        return ending;
+      },
       onEnding(listener) {
         if (ending) listener(ending);
         else endListeners.push(listener);
@@ -169,7 +142,8 @@ function createLife(ground: Ground, owners: Owners, built: Built, { source, opti
 
   /** The loop, then the agent, then the session, then the layer. A stage that fails stops none of the others. */
   async function teardown(): Promise<void> {
-    life.fail(new TurnloopError("AGENT_DISPOSED", `the agent ${agent.id} was disposed while it was made`));
+    if (!running)
+      work.stop(new TurnloopError("AGENT_DISPOSED", `the agent ${agent.id} was disposed while it was made`));
     const children = [...owners.lives.values()]
       .filter((child) => child.owner === agent)
       .map((child) => child.begun.dispose());

@@ -3,7 +3,15 @@ import { TurnloopError } from "../errors.ts";
 import { writeCall, writeResult, failedResult, type ResultData } from "../session/close.ts";
 import type { CallState } from "../session/state.ts";
 import type { Tool } from "../tools/define.ts";
-import { decide, guarded, parseArguments, postExecute, validated, type Finished } from "../tools/pipeline.ts";
+import {
+  decide,
+  guarded,
+  parseArguments,
+  postExecute,
+  validated,
+  type Finished,
+  type ParsedArguments,
+} from "../tools/pipeline.ts";
 import { checkOutcome, errorOutcome } from "../tools/result.ts";
 import type { PreToolDecision, ToolExecution, ToolOutcome } from "../tools/types.ts";
 import { approve, askClient, answeredOnce } from "./asking.ts";
@@ -17,8 +25,9 @@ export async function runCall(turn: Turn, call: CallState): Promise<void> {
   if (turn.fatal) throw turn.fatal;
   writeCall(log, call);
   turn.activity.check();
-  const execution = executionOf(turn, call);
-  const outcome = await contained(turn, () => perform(turn, call, execution));
+  const args = parseArguments(call.block.arguments);
+  const execution = executionOf(turn, call, args);
+  const outcome = await contained(turn, () => perform(turn, call, execution, args));
   let finished: Finished = { outcome, contexts: [] };
   try {
     finished = await turn.activity.wait(postExecute(hooks, execution, outcome));
@@ -42,12 +51,17 @@ async function contained(turn: Turn, body: () => Promise<ToolOutcome>): Promise<
 }
 
 /** Look-up, arguments, policies, guards, then the body. */
-async function perform(turn: Turn, call: CallState, execution: ToolExecution): Promise<ToolOutcome> {
+async function perform(
+  turn: Turn,
+  call: CallState,
+  execution: ToolExecution,
+  parsed: ParsedArguments,
+): Promise<ToolOutcome> {
   const { activity, instance } = turn;
   const { hooks, tools } = instance;
   const tool = tools.lookup(execution.name);
   if (!tool) throw new TurnloopError("UNKNOWN_TOOL", `there is no tool named ${JSON.stringify(execution.name)}`);
-  const args = await activity.wait(validated(tool, call.block.arguments, execution.arguments));
+  const args = await activity.wait(validated(tool, parsed));
   if (call.starts === 0) {
     const refusal = await refused(turn, call, execution, tool, args);
     if (refusal !== undefined) return errorOutcome(refusal);
@@ -127,15 +141,9 @@ function commit(turn: Turn, call: CallState, execution: ToolExecution, { outcome
   hooks.emit("tools/result", { execution, outcome });
 }
 
-export function executionOf({ instance, activity }: Turn, { block }: CallState): ToolExecution {
-  const { callId, name, arguments: raw } = block;
-  return Object.freeze({
-    callId,
-    name,
-    arguments: parseArguments(raw),
-    agent: instance.agent,
-    signal: activity.signal,
-  });
+function executionOf({ instance, activity }: Turn, { block }: CallState, args: ParsedArguments): ToolExecution {
+  const { callId, name } = block;
+  return Object.freeze({ callId, name, arguments: args.value, agent: instance.agent, signal: activity.signal });
 }
 
 /** The result of a call that a stop has overtaken: its own where its body had finished. */
@@ -151,5 +159,8 @@ export function leftOver(turn: Turn, call: CallState): ResultData {
 }
 
 export function tellResult(turn: Turn, call: CallState, outcome: ResultData): void {
-  turn.instance.hooks.emit("tools/result", { execution: executionOf(turn, call), outcome });
+  turn.instance.hooks.emit("tools/result", {
+    execution: executionOf(turn, call, parseArguments(call.block.arguments)),
+    outcome,
+  });
 }

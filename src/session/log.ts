@@ -43,9 +43,9 @@ export interface Log {
   ): SessionEvent<T>;
   /** While `change` runs, `session/event` is silent: the session is not told of yet. */
   unheard(change: () => void): void;
-  /** From now on nothing is appended; `reason` says why. */
-  close(reason: TurnloopError): void;
-  readonly closed: TurnloopError | undefined;
+  /** From now on nothing is appended; `why` tells whoever tries. The first reason counts. */
+  close(why: () => TurnloopError): void;
+  readonly closed: boolean;
 }
 
 export interface LogOptions {
@@ -75,7 +75,7 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
   const surface = createSurface();
   let recording = UNRECORDED;
   let frozen: readonly SessionEvent[] | undefined;
-  let closed: TurnloopError | undefined;
+  let closed: (() => TurnloopError) | undefined;
   let subscribers: readonly Subscriber[] = [];
   /** How many events have been told. */
   let told = 0;
@@ -172,7 +172,8 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
     subscribe(listener, { from, signal } = {}): Unregister {
       if (signal?.aborted) return () => {};
       const subscriber: Subscriber = { listener, next: from ?? events.length };
-      while (subscriber.next < told) deliver(subscriber, events[subscriber.next]!);
+      while (subscriber.next < told && !signal?.aborted) deliver(subscriber, events[subscriber.next]!);
+      if (signal?.aborted) return () => {};
       subscribers = [...subscribers, subscriber];
       const off = (): void => {
         signal?.removeEventListener("abort", off);
@@ -182,13 +183,12 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
       return off;
     },
     append(type, data, { surface: op, cites } = {}) {
-      if (closed) throw readOnly(closed);
+      if (closed) throw readOnly(closed());
       const copy = jsonCopy(data);
       checkData(type, copy);
       const own = op === undefined ? undefined : jsonCopy(op);
       const named = cites === undefined ? undefined : jsonCopy(cites);
       checkEnvelope(type, events.length, own, named);
-      checkPlace(type, copy as { turn?: number; step?: number });
       return add(type, copy, own, named);
     },
     flush: () => recording.flush(),
@@ -201,6 +201,7 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
     cites: readonly Cite[] | undefined,
     time = Math.trunc(now()),
   ): SessionEvent<T> {
+    checkPlace(type, data as { turn?: number; step?: number });
     const seq = events.length;
     // Two shapes and no more, so that the engine keeps events small and alike.
     const event = (
@@ -222,7 +223,7 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
     at: (seq) => events[seq],
     slice: (from, to) => events.slice(from, to),
     write(type, data, meta) {
-      if (closed) throw readOnly(closed);
+      if (closed) throw readOnly(closed());
       Object.freeze(data);
       return add(type, data, meta?.surface, meta?.cites, meta?.time);
     },
@@ -234,11 +235,11 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
         heard = true;
       }
     },
-    close(reason) {
-      closed ??= reason;
+    close(why) {
+      closed ??= why;
     },
     get closed() {
-      return closed;
+      return closed !== undefined;
     },
     record(next) {
       recording = next;

@@ -42,6 +42,10 @@ export function isMessageType(type: string): boolean {
   return SURFACE.has(type);
 }
 
+export function isCoreType(type: string): boolean {
+  return SHAPES.has(type);
+}
+
 /** Bookkeeping: the core's own types that may stand between turns. */
 export function isBookkeeping(type: string): boolean {
   return /^(inbox|agent|session)\//.test(type) ? SHAPES.has(type) : type === "model/aux";

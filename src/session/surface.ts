@@ -20,22 +20,17 @@ export interface Surface {
   messages(): Message[];
 }
 
+/** An event of the history, with the message that it is. */
+interface Node {
+  readonly event: SessionEvent;
+  readonly message: Message | undefined;
+}
+
 export function createSurface(): Surface {
-  let nodes: SessionEvent[] = [];
+  let nodes: Node[] = [];
   let settled: Message[] = [];
   let group: OpenGroup | undefined;
   const started = new Set<string>();
-  const made = new WeakMap<SessionEvent, Message>();
-
-  function messageOf(event: SessionEvent): Message | undefined {
-    let message = made.get(event);
-    if (message === undefined) {
-      message = toMessage(event);
-      if (message) made.set(event, message);
-    }
-    return message;
-  }
-
   function settle(): void {
     if (!group) return;
     const { message, calls, results, after } = group;
@@ -45,8 +40,7 @@ export function createSurface(): Surface {
     for (const late of after) settled.push(late);
   }
 
-  function place(event: SessionEvent): void {
-    const message = messageOf(event);
+  function place({ event, message }: Node): void {
     switch (event.type) {
       case "assistant/message": {
         settle();
@@ -75,8 +69,8 @@ export function createSurface(): Surface {
 
   /** The places of a range of nodes, or undefined. */
   function range(start: number, end: number): [number, number] | undefined {
-    const from = nodes.findIndex((node) => node.seq === start);
-    const to = nodes.findIndex((node) => node.seq === end);
+    const from = nodes.findIndex((node) => node.event.seq === start);
+    const to = nodes.findIndex((node) => node.event.seq === end);
     return from >= 0 && to >= from ? [from, to] : undefined;
   }
 
@@ -90,7 +84,7 @@ export function createSurface(): Surface {
           "INVALID_SURFACE",
           `no messages stand from ${start} to ${end}; name the seqs of messages of the history`,
         );
-      const shadowed = nodes.slice(found[0], found[1] + 1);
+      const shadowed = nodes.slice(found[0], found[1] + 1).map((node) => node.event);
       for (const node of shadowed) {
         if (!isCited(event, node.seq))
           throw new TurnloopError("INVALID_SURFACE", `\`cites\` must name event ${node.seq}, which is replaced`);
@@ -113,18 +107,19 @@ export function createSurface(): Surface {
       if (event.type === "tool/start") started.add(event.data.callId);
       else if (event.type === "turn/end") settle();
       if (event.surface === undefined) return;
+      const node: Node = { event, message: toMessage(event) };
       if (event.surface === "append") {
-        nodes.push(event);
-        place(event);
+        nodes.push(node);
+        place(node);
         return;
       }
       const found = range(...event.surface.replace);
       if (!found) return;
       const open = group !== undefined;
-      nodes = [...nodes.slice(0, found[0]), event, ...nodes.slice(found[1] + 1)];
+      nodes = [...nodes.slice(0, found[0]), node, ...nodes.slice(found[1] + 1)];
       settled = [];
       group = undefined;
-      for (const node of nodes) place(node);
+      for (const one of nodes) place(one);
       if (!open) settle();
     },
 

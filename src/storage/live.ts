@@ -51,7 +51,7 @@ export function openLive(options: LiveOptions): LiveSession {
     recorder,
     listener: undefined,
     async close() {
-      log.close(new TurnloopError("SESSION_CLOSED", `the session ${header.id} is closed; open it again`));
+      log.close(() => new TurnloopError("SESSION_CLOSED", `the session ${header.id} is closed; open it again`));
       await recorder.stop();
     },
   };

@@ -61,7 +61,9 @@ export function createRecorder(options: RecorderOptions): Recorder {
   let lost: TurnloopError | undefined;
   let scheduled = false;
   let writing: Promise<void> | undefined;
-  const stopping = new AbortController();
+  let stopped = false;
+  /** Wakes a write that waits to be tried again. */
+  let retrying: AbortController | undefined;
   let waiters: Waiter[] = [];
 
   function become(next: Durability): void {
@@ -73,7 +75,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   /** Writes at the end of this turn of the event loop: what it appended is one batch. */
   function wake(): void {
     if (durable === "stored") become("pending");
-    if (scheduled || writing || lost || stopping.signal.aborted) return;
+    if (scheduled || writing || lost || stopped) return;
     scheduled = true;
     soon(() => {
       scheduled = false;
@@ -82,11 +84,11 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   function write(): void {
-    if (writing || lost || stored >= log.seq || stopping.signal.aborted) return;
+    if (writing || lost || stored >= log.seq || stopped) return;
     const to = Math.min(log.seq, stored + BATCH);
     writing = store(to).then(() => {
       writing = undefined;
-      if (lost || stopping.signal.aborted) return;
+      if (lost || stopped) return;
       const ready = waiters.filter((waiter) => waiter.seq <= stored);
       waiters = waiters.filter((waiter) => waiter.seq > stored);
       become(stored === log.seq ? "stored" : "pending");
@@ -107,7 +109,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
       patience = new AbortController();
       clock.sleep(PATIENCE_MS, patience.signal).then(degrade, () => {});
     });
-    for (let wait = FIRST_RETRY_MS; !stopping.signal.aborted; wait = Math.min(wait * 2, LAST_RETRY_MS)) {
+    for (let wait = FIRST_RETRY_MS; !stopped; wait = Math.min(wait * 2, LAST_RETRY_MS)) {
       try {
         const summary = { ...summaryOf(log), seq: to };
         await storage.append({ id, from: stored, events, summary, ...(stored === 0 && { header }) });
@@ -127,7 +129,8 @@ export function createRecorder(options: RecorderOptions): Recorder {
           sessionId: id,
         });
       }
-      await clock.sleep(wait, stopping.signal).catch(() => {});
+      retrying = new AbortController();
+      await clock.sleep(wait, retrying.signal).catch(() => {});
     }
     done = true;
     patience?.abort();
@@ -160,20 +163,23 @@ export function createRecorder(options: RecorderOptions): Recorder {
       sessionId: id,
     });
     become("degraded");
-    drop((waiter) => waiter.bounded, degradedError());
+    drop((waiter) => waiter.bounded, degradedError);
   }
 
-  function drop(which: (waiter: Waiter) => boolean, error: TurnloopError): void {
+  function drop(which: (waiter: Waiter) => boolean, error: () => TurnloopError): void {
     const dropped = waiters.filter(which);
     waiters = waiters.filter((waiter) => !which(waiter));
-    for (const waiter of dropped) waiter.reject(error);
+    for (const waiter of dropped) waiter.reject(error());
   }
 
   function lose(error: TurnloopError): void {
     lost = error;
     become("lost");
     onLost(error);
-    drop(() => true, error);
+    drop(
+      () => true,
+      () => error,
+    );
   }
 
   function tellSummary(summary: SessionSummary): void {
@@ -191,7 +197,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   function caughtUp(bounded: boolean): Promise<void> {
     if (lost) return Promise.reject(lost);
     if (stored >= log.seq) return DONE;
-    if (stopping.signal.aborted)
+    if (stopped)
       return Promise.reject(new TurnloopError("SESSION_CLOSED", "the session is closed, and part of it is not stored"));
     if (bounded && durable === "degraded") return Promise.reject(degradedError());
     return new Promise((resolve, reject) => {
@@ -216,10 +222,14 @@ export function createRecorder(options: RecorderOptions): Recorder {
     pressure: () =>
       log.seq - stored > BACKLOG && durable !== "degraded" && !lost ? caughtUp(true).catch(() => {}) : undefined,
     async stop() {
-      stopping.abort();
+      stopped = true;
+      retrying?.abort();
       // A storage that does not answer is not waited for.
       if (durable !== "degraded") await writing;
-      drop(() => true, new TurnloopError("SESSION_CLOSED", "the session was closed before all of it was stored"));
+      drop(
+        () => true,
+        () => new TurnloopError("SESSION_CLOSED", "the session was closed before all of it was stored"),
+      );
     },
   };
 }

@@ -4,7 +4,7 @@ import type { Dispatch } from "../hooks/hooks.ts";
 import type { Clock } from "../scope.ts";
 import { makeHeader, type HeaderInput } from "../session/header.ts";
 import { createLog } from "../session/log.ts";
-import { checkEvent } from "../session/shapes.ts";
+import { checkEvent, isCoreType } from "../session/shapes.ts";
 import { queuedMessages } from "../session/state.ts";
 import type {
   SessionEvent,
@@ -118,6 +118,8 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
     },
 
     define(type: SessionEventType, rules) {
+      if (isCoreType(type))
+        throw new TurnloopError("INVALID_OPTIONS", `${type} is a type of the core; choose a name of your own`);
       if (defined.has(type))
         throw new TurnloopError("DUPLICATE_EVENT_TYPE", `the event type ${type} is defined already`);
       defined.set(type, rules.betweenTurns);
@@ -190,7 +192,7 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
 
   function view({ header, events }: Archive): SessionView {
     const log = createLog({ header, events, now: () => clock.now(), report, betweenTurns });
-    log.close(new TurnloopError("SESSION_CLOSED", "it was loaded to be read; open it to write"));
+    log.close(() => new TurnloopError("SESSION_CLOSED", "it was loaded to be read; open it to write"));
     return log.session;
   }
 

@@ -1,45 +1,49 @@
 /** The stages of a tool call, without the log: what may run, with which arguments, and what the model reads of it. */
 import { messageOf, TurnloopError } from "../errors.ts";
-import type { Dispatch } from "../hooks/hooks.ts";
+import { isThenable, type Dispatch } from "../hooks/hooks.ts";
 import type { Awaitable } from "../hooks/types.ts";
 import { jsonCopy, type JsonValue } from "../json.ts";
 import type { Tool } from "./define.ts";
+import type { Validation } from "./schema.ts";
 import type { Guard } from "./registry.ts";
 import { checkOutcome, errorOutcome } from "./result.ts";
 import type { HookContext, PostToolDecision, PreToolDecision, ToolExecution, ToolOutcome } from "./types.ts";
 
-/** The parsed JSON, frozen; text that is not JSON stays text, for the validation to refuse. */
-export function parseArguments(raw: string): JsonValue {
-  if (raw.trim() === "") return EMPTY;
+/** What a model wrote as arguments: the JSON, frozen; or the text as it is, where it is none. */
+export interface ParsedArguments {
+  readonly value: JsonValue;
+  readonly valid: boolean;
+}
+
+export function parseArguments(raw: string): ParsedArguments {
+  if (raw.trim() === "") return { value: EMPTY, valid: true };
   try {
-    return jsonCopy(JSON.parse(raw) as JsonValue);
+    return { value: jsonCopy(JSON.parse(raw, noNegativeZero) as JsonValue), valid: true };
   } catch {
-    return raw;
+    return { value: raw, valid: false };
   }
 }
 
 const EMPTY = Object.freeze({});
 
+function noNegativeZero(_key: string, value: unknown): unknown {
+  return value === 0 ? 0 : value;
+}
+
 /** The arguments as the body gets them. Throws INVALID_ARGS. */
-export async function validated(tool: Tool, raw: string, args: unknown): Promise<unknown> {
-  if (typeof args === "string" && args === raw && !isJsonText(raw)) {
+export function validated(tool: Tool, { value, valid }: ParsedArguments): Awaitable<unknown> {
+  if (!valid) {
     throw new TurnloopError(
       "INVALID_ARGS",
       `the arguments of ${tool.name} are not valid JSON; write them again, whole`,
     );
   }
-  const result = await tool.validate(args);
-  if (result.ok) return result.value;
-  throw new TurnloopError("INVALID_ARGS", `the arguments of ${tool.name} do not fit: ${result.message}`);
-}
-
-function isJsonText(raw: string): boolean {
-  try {
-    JSON.parse(raw);
-    return true;
-  } catch {
-    return false;
-  }
+  const verdict = (result: Validation): unknown => {
+    if (result.ok) return result.value;
+    throw new TurnloopError("INVALID_ARGS", `the arguments of ${tool.name} do not fit: ${result.message}`);
+  };
+  const result = tool.validate(value);
+  return isThenable(result) ? Promise.resolve(result).then(verdict) : verdict(result as Validation);
 }
 
 /** The decision of the policies, checked: what is none of the three is refused. */
@@ -81,8 +85,9 @@ export interface Finished {
 
 /** What the model reads in the end: accepted, replaced or blocked by the policies behind the body. */
 export async function postExecute(hooks: Dispatch, execution: ToolExecution, outcome: ToolOutcome): Promise<Finished> {
-  const { additionalContext, ...bare } = outcome;
   const decision = await hooks.waterfall("tools/post-execute", { execution, outcome }, () => ACCEPT);
+  if (decision === ACCEPT && !outcome.additionalContext) return { outcome, contexts: NONE };
+  const { additionalContext, ...bare } = outcome;
   switch (decision?.kind) {
     case "accept":
       return finish(
@@ -97,10 +102,11 @@ export async function postExecute(hooks: Dispatch, execution: ToolExecution, out
         decision,
       );
     default:
-      return { outcome: errorOutcome("a policy did not say what becomes of the result"), contexts: [] };
+      return { outcome: errorOutcome("a policy did not say what becomes of the result"), contexts: NONE };
   }
 }
 
+const NONE: readonly HookContext[] = Object.freeze([]);
 const ACCEPT: PostToolDecision = Object.freeze({ kind: "accept" });
 
 function finish(

@@ -1,27 +1,38 @@
 /** The adapter for the loop benchmark that compares libraries: what it drives is the built package. */
 import { createHarness, defineTool, run } from "../../dist/index.js";
 
-const perf = await import(process.env.LOOP_PERF_COMMON ?? new URL("../../../shared/perf/common.mjs", import.meta.url).href);
+const perf = await import(
+  process.env.LOOP_PERF_COMMON ?? new URL("../../../shared/perf/common.mjs", import.meta.url).href
+);
 const { ARGS, RESULT, SCHEMA, pick } = perf;
 
 export const entry = { from: "../../dist/index.js", names: ["createHarness", "defineTool", "run"] };
 
-/** Everything afresh: a harness, an agent, a session, a log. */
-async function open(stream, execute = async () => RESULT) {
-  const harness = createHarness({
-    model: { id: "mock/model", stream },
-    tools: [defineTool({ name: "t", description: "A tool", inputSchema: SCHEMA, execute })],
-  });
-  const { agent } = await harness.agents.create();
-  return { agent, dispose: harness.dispose };
+let stream;
+let execute;
+const harness = createHarness({
+  model: { id: "mock/model", stream: (request, options) => stream(request, options) },
+  tools: [defineTool({ name: "t", description: "A tool", inputSchema: SCHEMA, execute: () => execute() })],
+});
+
+/** One harness, as a program has it; each run has its own agent, session and log, and leaves none behind. */
+async function open() {
+  const { agent, dispose } = await harness.agents.create();
+  return {
+    agent,
+    async close() {
+      await dispose();
+      await harness.sessions.delete(agent.id);
+    },
+  };
 }
 
 export async function text(o) {
-  const stream = async function* (_request, { signal }) {
+  stream = async function* (_request, { signal }) {
     for await (const text of pick(o, signal)) yield { type: "delta", index: 0, text };
     yield { type: "finish", reason: { kind: "stop" } };
   };
-  const { agent, dispose } = await open(stream);
+  const { agent, close } = await open();
   let n = 0;
   agent.session.subscribe((event) => {
     if (event.type !== "assistant/chunk" || event.data.chunk.type !== "delta") return;
@@ -30,18 +41,18 @@ export async function text(o) {
   });
   await run(agent, "hi", o.ctrl ? { signal: o.ctrl.signal } : {}).result;
   o.keep?.(agent.session);
-  await dispose();
+  await close();
   return n;
 }
 
 export async function tools(S, o = {}) {
   let step = 0;
   let n = 0;
-  const execute = async () => {
+  execute = async () => {
     n += 1;
     return RESULT;
   };
-  const stream = async function* () {
+  stream = async function* () {
     step += 1;
     if (step <= S) {
       yield { type: "block-start", index: 0, block: { type: "tool-call", id: `c${step}`, name: "t" } };
@@ -53,10 +64,10 @@ export async function tools(S, o = {}) {
       yield { type: "finish", reason: { kind: "stop" } };
     }
   };
-  const { agent, dispose } = await open(stream, execute);
+  const { agent, close } = await open();
   if (o.ev) agent.session.subscribe(o.ev);
   await run(agent, "hi").result;
   o.keep?.(agent.session);
-  await dispose();
+  await close();
   return n;
 }

@@ -1,5 +1,5 @@
 /** The React hooks, under a real react-dom in a real browser. */
-import { startTransition, StrictMode, useState, type ReactElement, type ReactNode } from "react";
+import { startTransition, StrictMode, useEffect, useState, type ReactElement, type ReactNode } from "react";
 import { createRoot, type Root } from "react-dom/client";
 import { renderToString } from "react-dom/server.browser";
 import {
@@ -279,20 +279,27 @@ async function* pacedWords(): AsyncGenerator<ModelChunk> {
   yield { type: "finish", reason: { kind: "stop" } };
 }
 
+/** Renders that take their time are ones that React has to interrupt. */
+function keepBusy(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
+
 test("readers of one transcript never show two states at once, under transitions too", async () => {
   const harness = createHarness({ model: { id: "paced", stream: pacedWords } });
   let shift: (n: number) => void = () => {};
 
   function Reader({ agent, slow }: { agent: Agent | undefined; slow: number }): ReactElement {
     const { messages } = useTranscript(agent);
-    const until = performance.now() + slow; // renders take their time, so that React has to interrupt them
-    while (performance.now() < until);
+    keepBusy(slow);
     return <b>{messages.flatMap(({ parts }) => parts.map((part) => ("text" in part ? part.text : "")))}</b>;
   }
   function Pair(): ReactElement {
     const { agent } = useAgent(harness, { id: "a" });
     const [n, set] = useState(0);
-    shift = set;
+    useEffect(() => {
+      shift = set;
+    }, []);
     return (
       <div data-name="pair" data-n={n} data-agent={agent?.id}>
         <Reader agent={agent} slow={n % 7} />

@@ -1,0 +1,75 @@
+/** The built demo, served on loopback and opened in Chromium. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium, type Browser, type Locator, type Page } from "playwright";
+import { build, preview } from "vite";
+import { browserArgs, ensureBrowser } from "../support/browser.ts";
+import { root } from "../support/package.ts";
+
+export interface Demo {
+  /** A page of its own, with nothing stored. `pace`: milliseconds for a piece of the scripted text. */
+  open(options?: OpenOptions): Promise<DemoPage>;
+  /** Where screenshots go; kept after the tests, for people. */
+  readonly screenshots: string;
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+export interface OpenOptions {
+  readonly width?: number;
+  readonly height?: number;
+  readonly scheme?: "light" | "dark";
+  readonly pace?: number;
+}
+
+export interface DemoPage {
+  readonly page: Page;
+  readonly input: Locator;
+  /** What the page has logged as errors and warnings. */
+  readonly errors: readonly string[];
+  /** Types, and presses Enter, or another key. */
+  say(text: string, key?: string): Promise<void>;
+  card(title: string): Locator;
+}
+
+export async function startDemo(): Promise<Demo> {
+  const outDir = mkdtempSync(join(tmpdir(), "turnloop-demo-"));
+  const screenshots = mkdtempSync(join(tmpdir(), "turnloop-screenshots-"));
+  const config = { mode: "demo", configFile: join(root, "vite.config.ts"), logLevel: "error" } as const;
+  await build({ ...config, build: { outDir, emptyOutDir: true } });
+  const server = await preview({ ...config, build: { outDir }, preview: { host: "127.0.0.1", port: 0 } });
+  const browser: Browser = await chromium.launch({ executablePath: ensureBrowser(), args: [...browserArgs] });
+  const url = server.resolvedUrls!.local[0]!;
+
+  return {
+    url,
+    screenshots,
+    async open({ width = 1280, height = 860, scheme = "light", pace = 3 } = {}) {
+      const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme });
+      const page = await context.newPage();
+      const errors: string[] = [];
+      page.on("console", (message) => {
+        if (message.type() === "error" || message.type() === "warning") errors.push(message.text());
+      });
+      page.on("pageerror", (error) => errors.push(error.message));
+      await page.goto(`${url}?pace=${pace}`);
+      const input = page.getByRole("textbox", { name: "Message" });
+      return {
+        page,
+        input,
+        errors,
+        async say(text, key = "Enter") {
+          await input.fill(text);
+          await input.press(key);
+        },
+        card: (title) => page.getByRole("region", { name: `Tool: ${title}` }),
+      };
+    },
+    async close() {
+      await browser.close();
+      await server.close();
+      rmSync(outDir, { recursive: true });
+    },
+  };
+}

@@ -91,7 +91,7 @@ function reasonFor({ name }: Call, left: number): string {
 }
 
 function sentenceFor({ tool, args, text, isError }: Result): string {
-  if (isError) return `The tool \`${tool}\` did not do it. It answered: ${text}`;
+  if (isError) return `The tool \`${tool}\` did not do it: ${text.replace(/^Error: /, "")}`;
   switch (tool) {
     case "calculator":
       return `**${String(args["expression"])} = ${Number(text).toLocaleString("en", { maximumFractionDigits: 10 })}**`;

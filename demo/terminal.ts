@@ -1,5 +1,5 @@
 /** The demo in a terminal: the same model, the same tools, the same handle. `npm run demo:node` starts it. */
-import { stdin, stdout } from "node:process";
+import process, { stdin, stdout } from "node:process";
 import { createInterface } from "node:readline";
 import { createHarness, type ApprovalPayload, type Interaction, type JsonValue } from "turnloop";
 import { offlineModel } from "./offline-model.ts";
@@ -23,12 +23,15 @@ terminal.on("line", (line) => {
   take(line.trim()).catch((error: unknown) => view.note(error instanceof Error ? error.message : String(error)));
 });
 let stops = 0;
-terminal.on("SIGINT", () => {
+const stop = (): void => {
   stops = agent.status === "running" ? 1 : stops + 1;
   if (stops > 1) terminal.close();
   else if (agent.status === "running") agent.cancel("stopped by the user");
   else view.note("\nCtrl+C again quits.");
-});
+};
+// A terminal hands it to readline, a pipe leaves it to the process.
+terminal.on("SIGINT", stop);
+process.on("SIGINT", stop);
 terminal.on("close", () => {
   if (agent.getSnapshot().waiting) agent.cancel("the terminal was closed");
   void agent.whenIdle().then(() => harness.dispose());

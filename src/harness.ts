@@ -64,7 +64,7 @@ export function createHarness(options: HarnessOptions = {}): Harness {
     maxParallelToolCalls: options.maxParallelToolCalls ?? 10,
     interactive: options.interactive ?? true,
   };
-  const agents = createAgents(ground, storage);
+  const agents = createAgents(ground);
   const undo = new Set<Unregister>();
   let disposed: Promise<void> | undefined;
 
@@ -102,7 +102,7 @@ export function createHarness(options: HarnessOptions = {}): Harness {
   }
 
   if (options.system !== undefined) prompt.section({ name: "persona", order: 0, literal: true, text: options.system });
-  prompt.variable("model", ({ agent }) => agent?.options.model ?? ground.defaultModel);
+  prompt.variable("model", () => ground.defaultModel);
   prompt.variable("cwd", ({ session }) => session?.header.meta.cwd);
   for (const tool of options.tools ?? []) tools.register(tool);
   for (const plugin of options.plugins ?? []) harness.use(plugin);

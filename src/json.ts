@@ -18,10 +18,15 @@ type Place = (string | number)[];
  * What a getter throws passes through.
  */
 export function jsonCopy<T>(value: T): T {
-  return copyOf(value, []) as T;
+  return copyOf(value, [], DEPTH) as T;
 }
 
-function copyOf(value: unknown, place: Place): unknown {
+/** The same for what holds such copies itself, and so is a few levels deeper. */
+export function jsonCopyOfWhole<T>(value: T): T {
+  return copyOf(value, [], DEPTH + 10) as T;
+}
+
+function copyOf(value: unknown, place: Place, depth: number): unknown {
   switch (typeof value) {
     case "string":
       return value.isWellFormed() ? value : value.toWellFormed();
@@ -32,14 +37,14 @@ function copyOf(value: unknown, place: Place): unknown {
       return refuse(Object.is(value, -0) ? "-0" : String(value), place);
     case "object":
       if (value === null) return null;
-      if (place.length === DEPTH) return refuse("a cycle, or more than 1000 levels of nesting,", place);
-      return Object.freeze(Array.isArray(value) ? arrayOf(value, place) : objectOf(value, place));
+      if (place.length === depth) return refuse("a cycle, or more than 1000 levels of nesting,", place);
+      return Object.freeze(Array.isArray(value) ? arrayOf(value, place, depth) : objectOf(value, place, depth));
     default:
       return refuse(`a value of type ${typeof value}`, place);
   }
 }
 
-function arrayOf(source: readonly unknown[], place: Place): unknown[] {
+function arrayOf(source: readonly unknown[], place: Place, depth: number): unknown[] {
   const proto: unknown = Object.getPrototypeOf(source);
   // An array of any realm: its prototype chain has one certain length.
   if (proto !== Array.prototype && (!proto || !isRootPrototype(Object.getPrototypeOf(proto))))
@@ -50,20 +55,20 @@ function arrayOf(source: readonly unknown[], place: Place): unknown[] {
   for (let i = 0; i < length; i += 1) {
     place.push(i);
     if (!Object.hasOwn(source, i)) refuse("a hole in an array", place);
-    copy.push(copyOf(source[i], place));
+    copy.push(copyOf(source[i], place, depth));
     place.pop();
   }
   return copy;
 }
 
-function objectOf(source: object, place: Place): Record<string, unknown> {
+function objectOf(source: object, place: Place, depth: number): Record<string, unknown> {
   const proto: unknown = Object.getPrototypeOf(source);
   if (proto !== null && !isRootPrototype(proto)) refuse("an instance of a class", place);
   if (Object.getOwnPropertySymbols(source).length > 0) refuse("a symbol as a key", place);
   const copy: Record<string, unknown> = {};
   for (const key of Object.keys(source)) {
     place.push(key);
-    const value = copyOf((source as Record<string, unknown>)[key], place);
+    const value = copyOf((source as Record<string, unknown>)[key], place, depth);
     place.pop();
     if (key === "__proto__") Object.defineProperty(copy, key, { value, enumerable: true });
     else copy[key] = value;

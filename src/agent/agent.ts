@@ -21,6 +21,8 @@ export interface AgentCore {
   activity: Activity | undefined;
   /** A turn without a message was asked for. */
   continuing: boolean;
+  /** Somebody listens for questions to the log itself. */
+  heeded: boolean;
   /** Flushes of injections that nobody awaits but a disposal. */
   readonly idleFlushes: Set<Promise<unknown>>;
   /** Whether there is something to run. */
@@ -97,7 +99,7 @@ export function createAgent({ live, options, scope, desk, newId, tell, flush }: 
     { id = newId(), source, output }: SendOptions,
     as: QueuedMessage["as"],
   ): string {
-    const message = { id: String(id), content: contentOf(content), source: sourceOf(source), as };
+    const message = { id: String(id).toWellFormed(), content: contentOf(content), source: sourceOf(source), as };
     const schema = output === undefined ? undefined : jsonCopy(output);
     if (state.accepted.has(message.id)) return message.id;
     log.write("inbox/queued", { ...message, ...(schema && { output: schema }) });
@@ -138,7 +140,7 @@ export function createAgent({ live, options, scope, desk, newId, tell, flush }: 
       // Between a call and its result nothing may stand: what comes then waits for the end of the batch.
       if (unansweredCalls(state).length > 0) return queue(content, sendOptions, "inject");
       const { id = newId(), source } = sendOptions;
-      const message = { id: String(id), content: contentOf(content), source: sourceOf(source) };
+      const message = { id: String(id).toWellFormed(), content: contentOf(content), source: sourceOf(source) };
       if (state.accepted.has(message.id)) return message.id;
       injectNow(message);
       return message.id;
@@ -176,6 +178,7 @@ export function createAgent({ live, options, scope, desk, newId, tell, flush }: 
         dropped: Object.freeze(dropped),
       });
       core.activity?.stop({ kind: "aborted", reason: String(reason).toWellFormed() });
+      desk().cancel();
       wakeUp();
     },
 
@@ -207,6 +210,7 @@ export function createAgent({ live, options, scope, desk, newId, tell, flush }: 
     flush: () => recorder.settle(),
 
     on(type, listener, listenOptions) {
+      core.heeded ||= type === "interaction/requested";
       return session.subscribe((event: SessionEvent) => {
         if (event.type === type) return listener(event as SessionEvent<typeof type & SessionEventType>);
       }, listenOptions);
@@ -246,6 +250,7 @@ export function createAgent({ live, options, scope, desk, newId, tell, flush }: 
     snapshots,
     activity: undefined,
     continuing: false,
+    heeded: false,
     idleFlushes: new Set(),
     hasWork: () =>
       recorder.durable !== "lost" && (core.continuing || queuedMessages(state).some((entry) => entry.as !== "inject")),

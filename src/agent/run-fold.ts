@@ -30,7 +30,6 @@ export function foldTurn(agent: Agent, id: string, from: number): FollowedTurn {
   function settle(reason: Outcome): void {
     outcome = reason;
     off();
-    offSnapshot();
     for (const follower of followers) follower.end();
     followers.clear();
     // The result counts once it is stored; a storage that does not answer is not waited for.
@@ -67,30 +66,30 @@ export function foldTurn(agent: Agent, id: string, from: number): FollowedTurn {
     return blocked === undefined || reason.kind === "aborted" ? reason : { kind: "blocked", reason: blocked };
   }
 
-  /** When the log will not tell any more. */
-  function look(): void {
-    if (outcome) return;
-    const { durable } = agent.getSnapshot();
-    const error =
-      agent.status === "disposed"
-        ? new TurnloopError("AGENT_DISPOSED", "the agent was disposed before a turn took the message; the log keeps it")
-        : durable === "lost" && number === undefined
-          ? new TurnloopError("SESSION_LOST", "the session was lost before a turn took the message")
-          : undefined;
-    if (!error) return;
-    // A disposal still writes how the turn ended.
-    void agent.whenIdle().then(() => {
+  /** Until the log has told, or never will. */
+  async function watch(): Promise<void> {
+    while (!outcome) {
+      await agent.whenIdle();
+      const { durable, queue } = agent.getSnapshot();
       if (outcome) return;
-      outcome = { kind: "dropped" };
-      for (const follower of followers) follower.end();
-      settled.reject(error);
-    });
+      if (agent.status === "disposed")
+        return fail("AGENT_DISPOSED", "the agent was disposed; the log keeps the message");
+      if (durable === "lost" || !queue.some((entry) => entry.id === id))
+        return fail("SESSION_LOST", "the session was lost");
+    }
+  }
+
+  function fail(code: string, message: string): void {
+    outcome = { kind: "dropped" };
+    off();
+    for (const follower of followers) follower.end();
+    settled.reject(new TurnloopError(code, message));
   }
 
   let off = (): void => {};
-  const offSnapshot = agent.subscribe(look);
   off = session.subscribe(take, { from });
   if (outcome) off();
+  else void watch();
 
   return {
     get number() {

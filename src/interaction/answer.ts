@@ -7,11 +7,19 @@ export function checkAnswer(kind: string, value: JsonValue): void {
   const fields = (typeof value === "object" && value !== null && !Array.isArray(value) ? value : {}) as {
     readonly [key: string]: JsonValue;
   };
-  if (kind === "approval" && fields.decision !== "allow" && fields.decision !== "deny") {
-    throw new TurnloopError(
-      "INVALID_ANSWER",
-      'an approval is answered with { decision: "allow" } or { decision: "deny" }',
-    );
+  if (kind === "approval") {
+    const { decision, reason, remember } = fields;
+    const isOne = decision === "allow" || decision === "deny";
+    if (
+      !isOne ||
+      (reason !== undefined && typeof reason !== "string") ||
+      (remember !== undefined && remember !== "session")
+    ) {
+      throw new TurnloopError(
+        "INVALID_ANSWER",
+        'an approval is answered with { decision: "allow" } or { decision: "deny", reason?: text }',
+      );
+    }
   }
   if (kind === "client-tool" && !Object.hasOwn(fields, "value") && typeof fields.error !== "string") {
     throw new TurnloopError("INVALID_ANSWER", "a client tool is answered with { value } or { error }");

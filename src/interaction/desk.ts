@@ -8,6 +8,7 @@ import type { Log } from "../session/log.ts";
 import { openInteractions, type InteractionState } from "../session/state.ts";
 import type { SessionEvent } from "../session/types.ts";
 import { checkAnswer } from "./answer.ts";
+import type { Interaction } from "./types.ts";
 
 export interface Question {
   readonly id: string;
@@ -27,6 +28,8 @@ export interface Desk {
   ask(question: Question): Promise<Resolution>;
   respond(id: string, value: JsonValue): Promise<void>;
   claim(id: string, client: string): Promise<void>;
+  /** Nothing that is open will be answered any more. */
+  cancel(): void;
   /** At the opening of a parked turn: tells what is open again, and watches the clock for it. */
   reopen(): void;
   /** No more expiry from here on. */
@@ -78,8 +81,12 @@ export function createDesk({ log, hooks, clock, report, agent, stored, watched }
         sessionId: log.session.id,
       });
     }
+    tell(interaction);
+  }
+
+  function tell(interaction: Interaction): void {
     hooks.emit("interaction/requested", { agent: agent(), interaction });
-    if (interaction.expiresAt !== undefined) expireAt(id, interaction.expiresAt);
+    if (interaction.expiresAt !== undefined) expireAt(interaction.id, interaction.expiresAt);
   }
 
   function expireAt(id: string, time: number): void {
@@ -153,8 +160,12 @@ export function createDesk({ log, hooks, clock, report, agent, stored, watched }
       await stored();
     },
 
+    cancel() {
+      for (const { id } of openInteractions(log.state)) log.write("interaction/resolved", { id, outcome: "cancelled" });
+    },
+
     reopen() {
-      for (const { id } of openInteractions(log.state)) announce(id);
+      for (const interaction of openInteractions(log.state)) tell(interaction);
     },
 
     close() {

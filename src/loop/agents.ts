@@ -14,7 +14,6 @@ import type {
 import { TurnloopError } from "../errors.ts";
 import { jsonEqual } from "../json.ts";
 import { exists, notFound } from "../storage/sessions.ts";
-import type { SessionStorage } from "../storage/types.ts";
 import type { Ground } from "./build.ts";
 import { cutForFork } from "./fork.ts";
 import { createBirths } from "./births.ts";
@@ -26,7 +25,7 @@ export interface AgentService extends Agents {
   close(): Promise<void>;
 }
 
-export function createAgents(ground: Ground, storage: SessionStorage): AgentService {
+export function createAgents(ground: Ground): AgentService {
   const { hooks, models, newId, report, sessions } = ground;
   const registry: AgentRegistry = createRegistry(hooks);
   const sharing = createSharing();
@@ -64,7 +63,7 @@ export function createAgents(ground: Ground, storage: SessionStorage): AgentServ
       ...(seed && { seedLength: events.length }),
     });
     if (registry.get(header.id)) throw exists(header.id);
-    if (id !== undefined && (await work.wait(storage.load(id)))) throw exists(id);
+    if (id !== undefined && (await work.wait(sessions.isStored(id)))) throw exists(id);
     try {
       return await begin(ground, owners, { archive: { header, events }, stored: 0, source: "startup", options, work });
     } catch (thrown) {
@@ -138,7 +137,7 @@ export function createAgents(ground: Ground, storage: SessionStorage): AgentServ
     async fork({ from, at, before, id, ...options }) {
       checkId(from);
       const cut = async (work: Stoppable): Promise<CreateAgentOptions> => {
-        if (id !== undefined && (registry.get(id) || (await work.wait(storage.load(id))))) throw exists(id);
+        if (id !== undefined && (registry.get(id) || (await work.wait(sessions.isStored(id))))) throw exists(id);
         const live = sessions.live(from);
         const source = live
           ? { header: live.log.session.header, events: live.log.slice(0, live.log.seq) }

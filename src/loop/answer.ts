@@ -1,5 +1,5 @@
 /** A model's answer to one step: the request, its attempts, and the message that stands in the log at the end. */
-import { TurnloopError } from "../errors.ts";
+import { errorData, TurnloopError } from "../errors.ts";
 import type { RequestErrorDecision } from "../hooks/map.ts";
 import { jsonCopy, jsonEqual } from "../json.ts";
 import { assemble, type AssembledBlock } from "../model/assemble.ts";
@@ -52,7 +52,7 @@ export async function requestAnswer(turn: Turn, parts: RequestParts, history: re
 function baseConfig({ instance }: Turn): CallConfig {
   const { configured, open } = instance.log.state;
   const config = { ...instance.config, ...configured };
-  if (open?.output) config.responseFormat = { type: "json", schema: open.output };
+  if (open?.output) config.responseFormat = Object.freeze({ type: "json", schema: open.output });
   return Object.freeze(config);
 }
 
@@ -95,6 +95,13 @@ async function decide(turn: Turn, failure: RequestFailure): Promise<RequestError
   );
   if (!["fail", "retry", "new-step"].includes(decision?.kind)) {
     throw new TurnloopError("INVALID_DECISION", "agent/request-error must answer fail, retry or new-step");
+  }
+  if (
+    decision.kind === "retry" &&
+    decision.afterMs !== undefined &&
+    !(decision.afterMs >= 0 && decision.afterMs < Infinity)
+  ) {
+    throw new TurnloopError("INVALID_DECISION", "`afterMs` of a retry must be a number of milliseconds");
   }
   if (decision.kind === "new-step" && (turn.failedSteps += 1) >= FAILED_STEPS) decision = FAIL;
   const usage = chunks.findLast((chunk) => chunk.type === "usage")?.usage;
@@ -149,8 +156,7 @@ function checkFinish(finish: FinishReason | undefined): void {
   if (finish.kind === "aborted")
     throw new RequestFailure(new TurnloopError("ABORTED", "the model has broken off its answer"));
   if (finish.kind === "error") {
-    const { kind: _, ...data } = finish;
-    throw new RequestFailure(new TurnloopError(data.code ?? "MODEL_ERROR", data.message), data);
+    throw new RequestFailure(finish, { code: "MODEL_ERROR", ...errorData(finish) });
   }
 }
 
@@ -165,13 +171,13 @@ function nameCalls({ instance, number }: Turn): {
   const name = (index: number): string => {
     const callId = `call_${number}_${step}_${attempt}_${index}`;
     given.add(callId);
-    next = Math.max(next, index + 1);
     return callId;
   };
   return {
     own: (blocks) =>
       Object.freeze(
         blocks.map(({ index, block, providerCallId }) => {
+          next = Math.max(next, index + 1);
           if (block.type !== "tool-call") return block;
           const meta = providerCallId === undefined ? block.meta : Object.freeze({ ...block.meta, providerCallId });
           return Object.freeze({ ...block, callId: name(index), ...(meta && { meta }) });
@@ -182,7 +188,7 @@ function nameCalls({ instance, number }: Turn): {
       return Object.freeze(
         content.map((block) => {
           if (block.type !== "tool-call") return block;
-          const callId = given.has(block.callId) && !used.has(block.callId) ? block.callId : name(next);
+          const callId = given.has(block.callId) && !used.has(block.callId) ? block.callId : name(next++);
           used.add(callId);
           return callId === block.callId ? block : Object.freeze({ ...block, callId });
         }),

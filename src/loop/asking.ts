@@ -79,10 +79,11 @@ export async function askClient(
   return "error" in answer ? errorOutcome(answer.error) : outcomeOf(answer.value);
 }
 
-/** Resolves once one of the questions that the call has asked is answered. */
+/** Resolves once one of the questions that the call has open is answered. */
 export async function answeredOnce(turn: Turn, { block }: CallState): Promise<void> {
   const { log } = turn.instance;
   const asked = [...log.state.interactions.values()].filter((one) => one.request.callId === block.callId);
-  if (asked.length === 0 || asked.some((one) => one.resolved)) return;
-  await Promise.race(asked.map(({ request }) => ask(turn, { ...request, callId: block.callId })));
+  const open = asked.filter((one) => !one.resolved);
+  if (open.length === 0) return;
+  await Promise.race(open.map(({ request }) => ask(turn, { ...request, callId: block.callId })));
 }

@@ -90,7 +90,7 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
     report,
     agent: () => agent,
     stored: () => recorder.flush(),
-    watched: () => core.snapshots.watched,
+    watched: () => core.snapshots.watched || core.heeded,
   });
   live.listener = {
     changed: () => core.snapshots.changed(),
@@ -100,6 +100,9 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
       core.lost();
     },
   };
+
+  const config = configOf(agentOptions, ground.defaultModel);
+  prompt.variable("model", () => log.state.configured.model ?? (config.model || undefined));
 
   const undo = new Set<Unregister>();
   const scope: AgentScope = Object.freeze({
@@ -128,7 +131,7 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
     report,
     maxParallelToolCalls: ground.maxParallelToolCalls,
     interactive: ground.interactive,
-    config: configOf(agentOptions, ground.defaultModel),
+    config,
     flush,
     tellError,
     prefix: undefined,

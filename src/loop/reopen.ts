@@ -16,6 +16,8 @@ export function reopen({ log, report, tools, agent }: Instance): void {
   log.unheard(() => {
     const idempotent = (name: string): boolean => tools.lookup(name)?.idempotent === true;
     repair(log, idempotent);
+    // Whoever had claimed a client tool has gone with the host.
+    for (const interaction of log.state.interactions.values()) interaction.claimedBy = undefined;
 
     const deadly = queuedMessages(log.state).filter((entry) => entry.cutShort >= CUT_SHORT);
     for (const { id } of deadly) {

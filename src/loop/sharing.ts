@@ -75,11 +75,9 @@ export function createSharing(): Sharing {
         shared.holders -= 1;
         if (shared.holders > 0) return;
         shared.work.stop(reason);
-        // It may have come to life already: then nobody wants it.
-        shared.begun.then(
-          (late) => {
-            if (shared.holders === 0) return late.dispose();
-          },
+        // It may have come to life already: then nobody wants it. Whoever opens the id now waits for its end.
+        shared.ended ??= shared.begun.then(
+          (late) => late.dispose(),
           () => {},
         );
       });

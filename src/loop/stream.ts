@@ -1,5 +1,5 @@
 /** Streams one request into the log: the only hot path, and the only place where a model is called. */
-import { errorData, toError, TurnloopError, type ErrorData } from "../errors.ts";
+import { errorData, TurnloopError, type ErrorData } from "../errors.ts";
 import { chunkOf } from "../model/chunks.ts";
 import type { ModelChunk, ModelRequest } from "../model/types.ts";
 import { write, type Turn } from "./instance.ts";
@@ -9,7 +9,9 @@ export class RequestFailure extends Error {
   readonly data: ErrorData;
 
   constructor(cause: unknown, data: ErrorData = errorData(cause)) {
-    super(data.message, { cause: toError(cause) });
+    super(data.message, {
+      cause: cause instanceof Error ? cause : new TurnloopError(data.code ?? "UNKNOWN", data.message, { cause }),
+    });
     this.data = data;
   }
 }

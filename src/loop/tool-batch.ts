@@ -25,12 +25,14 @@ export async function runTools(turn: Turn): Promise<boolean> {
     if (failure) throw failure.thrown;
   };
 
+  const { number: step } = log.state.open!.step!;
   for (const call of unansweredCalls(log.state)) {
+    if (call.step !== step) continue;
     const shared = tools.lookup(call.block.name)?.parallel === true;
     await drain(shared ? maxParallelToolCalls - 1 : 0);
     start(call);
     if (!shared) await drain(0);
   }
   await drain(0);
-  return log.state.open!.step!.calls.size > 0;
+  return [...log.state.open!.calls.values()].some((call) => call.step === step);
 }

@@ -19,13 +19,15 @@ export async function runBody(
   const { timeoutMs } = tool;
   const limit = timeoutMs === undefined ? undefined : timeLimit(turn, tool.name, timeoutMs, narrowed);
   const { context, end } = callContext(turn, { ...execution, signal: limit?.signal ?? narrowed });
+  outcomes.delete(execution.callId);
+  const finish = (outcome: ToolOutcome): ToolOutcome => {
+    if (!limit?.over) outcomes.set(execution.callId, outcome);
+    return outcome;
+  };
   const body = (async () => tool.execute!(args, context))().then(
-    (value) => {
-      const outcome = outcomeOf(value);
-      if (!limit?.over) outcomes.set(execution.callId, outcome);
-      return outcome;
-    },
-    (thrown: unknown) => errorOutcome(thrown),
+    (value) => finish(outcomeOf(value)),
+    // What a body throws after a stop is most likely the stop itself.
+    (thrown: unknown) => (activity.stopped ? errorOutcome(thrown) : finish(errorOutcome(thrown))),
   );
   try {
     return await activity.wait(limit ? Promise.race([body, limit.reached]) : body);

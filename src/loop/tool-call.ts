@@ -81,7 +81,9 @@ async function perform(
       tool.client ? askClient(turn, execution) : runBody(turn, tool, args, execution, patch?.signal),
     ),
   );
-  return checkOutcome(answer);
+  const outcome = checkOutcome(answer);
+  turn.outcomes.set(execution.callId, outcome);
+  return outcome;
 }
 
 /** Why the call may not run, or undefined. An approval that stands in the log is not asked for again. */

@@ -23,7 +23,7 @@ export function contextId(callId: string, n: number): string {
 export function writeWaiting(log: Log): void {
   const waiting = queuedMessages(log.state).filter((entry) => entry.as === "inject");
   if (waiting.length === 0) return;
-  const calls = [...(log.state.open?.step?.calls.keys() ?? [])];
+  const calls = [...(log.state.open?.calls.keys() ?? [])];
   const rank = (id: string): number => {
     const call = calls.findIndex((callId) => id.startsWith(`${callId}/context`));
     return call < 0 ? calls.length : call;

@@ -53,8 +53,7 @@ export function assemble(chunks: Iterable<ModelChunk>): Assembled {
         if (block.ended !== false) break;
         block.text += chunk.text;
         if (chunk.id) block.id = chunk.id;
-        // The first name counts: a later one would be a repetition or a fault, never a continuation.
-        if (chunk.name && block.name === "") block.name = chunk.name;
+        if (chunk.name) block.name = chunk.name;
         if ((chunk.id || chunk.name) && block.type === undefined) block.type = "tool-call";
         break;
       }

@@ -24,7 +24,7 @@ export function chunkOf(raw: ModelChunk): ModelChunk {
       return chunk;
     case "block-end":
       if (!isIndex(chunk.index)) throw malformed("a block-end needs an `index`");
-      if (chunk.block !== undefined) answerBlocksOf([withCallId(chunk.block)]);
+      if (chunk.block !== undefined) checkBlock(chunk.block);
       return chunk;
     case "usage":
       if (typeof chunk.usage !== "object" || chunk.usage === null) throw malformed("a usage chunk needs its `usage`");
@@ -47,9 +47,13 @@ function copyOf(raw: ModelChunk): ModelChunk {
   throw malformed("a chunk must be an object");
 }
 
-/** The loop names the calls: a model may leave the id out. */
-function withCallId(block: unknown): unknown {
-  return typeof block === "object" && block !== null ? { callId: "", arguments: "", ...block } : block;
+/** The loop names the calls: a model may leave the id out, and arguments that came in deltas. */
+function checkBlock(block: object): void {
+  try {
+    answerBlocksOf([{ callId: "", arguments: "", ...block }]);
+  } catch (cause) {
+    throw malformed((cause as Error).message, cause);
+  }
 }
 
 function isIndex(value: unknown): boolean {

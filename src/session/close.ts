@@ -32,13 +32,13 @@ export function closeTurn(log: Log, { reason, answer, told, time, settled }: Clo
   for (const { id } of openInteractions(log.state)) {
     log.write("interaction/resolved", { id, outcome: "cancelled" }, { time });
   }
+  for (const call of unansweredCalls(log.state)) {
+    writeCall(log, call, time);
+    const result = answer(call);
+    writeResult(log, call, result, time);
+    told?.(call, result);
+  }
   if (step) {
-    for (const call of unansweredCalls(log.state)) {
-      writeCall(log, call, time);
-      const result = answer(call);
-      writeResult(log, call, result, time);
-      told?.(call, result);
-    }
     settled?.();
     log.write("step/end", { turn: open.number, step: step.number }, { time });
   }
@@ -55,7 +55,7 @@ export function writeCall(log: Log, call: CallState, time?: number): void {
     "tool/call",
     {
       turn: open!.number,
-      step: open!.step!.number,
+      step: call.step,
       callId,
       name,
       arguments: args,
@@ -70,7 +70,7 @@ export function writeResult(log: Log, call: CallState, result: ResultData, time?
   const { content, isError, error, meta } = result;
   const data: SessionEventMap["tool/result"] = {
     turn: open!.number,
-    step: open!.step!.number,
+    step: call.step,
     callId: call.block.callId,
     content,
     isError,

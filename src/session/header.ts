@@ -61,8 +61,8 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** `meta` may say undefined for a field that it leaves out. */
+/** `meta` may say undefined for a field that it leaves out; whatever else it is, the copy judges. */
 function definedFields(meta: SessionMeta): SessionMeta {
-  if (typeof meta !== "object" || meta === null) return meta;
+  if (typeof meta !== "object" || meta === null || Object.getPrototypeOf(meta) !== Object.prototype) return meta;
   return Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== undefined));
 }

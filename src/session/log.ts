@@ -87,7 +87,14 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
     advance(state, event, event.seq >= seedLength);
     if (event.surface !== undefined || event.type === "tool/start" || event.type === "turn/end") surface.add(event);
   }
-  for (const event of options.events ?? []) take(event);
+  for (const event of options.events ?? []) {
+    try {
+      surface.check(event);
+    } catch (cause) {
+      throw new TurnloopError("INVALID_LOG", `event ${event.seq}: ${messageOf(cause)}`, { cause });
+    }
+    take(event);
+  }
   told = events.length;
 
   function commit(event: SessionEvent): void {

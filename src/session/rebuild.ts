@@ -27,7 +27,6 @@ export function rebuildRequest(
   let history: readonly Message[] | undefined;
   let header: RequestHeader | undefined;
   let attempt = 1;
-  let found: RequestHeader | undefined;
 
   for (const event of events) {
     if (history === undefined) {
@@ -40,20 +39,17 @@ export function rebuildRequest(
       continue;
     }
     if (event.type === "step/end") break;
+    // The header of an attempt stands behind the failure of the one before.
     if (event.type === "request/header") header = event.data.header;
-    else if (event.type === "assistant/chunk" || event.type === "assistant/message") found = header;
-    else if (event.type === "request/failed") {
-      found = header;
-      if (at.attempt === attempt || event.data.next !== "retry") break;
-      attempt += 1;
-    }
+    if (event.type !== "request/failed") continue;
+    if (at.attempt === attempt || event.data.next !== "retry") break;
+    attempt += 1;
   }
-  const request = found ?? header;
-  if (!history || !request || (at.attempt !== undefined && at.attempt !== attempt)) {
+  if (!history || !header || (at.attempt !== undefined && at.attempt !== attempt)) {
     throw new TurnloopError(
       "REQUEST_NOT_FOUND",
       `the log has no request of turn ${at.turn}, step ${at.step}, attempt ${at.attempt ?? 1}`,
     );
   }
-  return makeRequest(request, history);
+  return makeRequest(header, history);
 }

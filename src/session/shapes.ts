@@ -1,6 +1,6 @@
 /** What each type of event must hold, and where it may stand. Checked for all that comes from outside the loop. */
 import { TurnloopError } from "../errors.ts";
-import { jsonCopy } from "../json.ts";
+import { jsonCopyOfWhole } from "../json.ts";
 import type { Cite, SessionEvent, SurfaceOp } from "./types.ts";
 
 /** Fields by kind: `#` a whole number, `$` text, `[` a list, `{` an object, `!` a boolean, `*` anything. */
@@ -107,12 +107,14 @@ export function checkEnvelope(
   if (surface !== undefined && surface !== "append" && !isSpan((surface as { replace?: unknown }).replace, seq)) {
     bad('`surface` must be "append" or a range of earlier seqs');
   }
-  const seen = new Set<string>();
-  for (const cite of cites ?? []) {
-    if (!isSeq(cite, seq) && !isSpan(cite, seq)) bad("`cites` must name earlier seqs, or ranges of them");
-    if (seen.has(String(cite))) bad("`cites` names a seq twice");
-    seen.add(String(cite));
+  if (cites === undefined) return;
+  if (!Array.isArray(cites) || !cites.every((cite) => isSeq(cite, seq) || isSpan(cite, seq))) {
+    bad("`cites` must name earlier seqs, or ranges of them");
   }
+  const spans = cites
+    .map((cite) => (typeof cite === "number" ? ([cite, cite] as const) : cite))
+    .toSorted((a, b) => a[0] - b[0]);
+  if (spans.some(([start], i) => i > 0 && start <= spans[i - 1]![1])) bad("`cites` names a seq twice");
 }
 
 const ENVELOPE = new Set(["seq", "time", "type", "data", "surface", "cites"]);
@@ -127,7 +129,7 @@ export function checkEvent(raw: unknown, seq: number): SessionEvent {
   };
   let event: SessionEvent;
   try {
-    event = jsonCopy(raw) as SessionEvent;
+    event = jsonCopyOfWhole(raw) as SessionEvent;
   } catch (cause) {
     return bad("is not JSON", cause);
   }

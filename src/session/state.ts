@@ -5,9 +5,10 @@ import type { JsonSchema, JsonValue } from "../json.ts";
 import type { CallConfig, MessageSource, RequestHeader, ToolCallBlock } from "../model/types.ts";
 import type { SessionEvent } from "./types.ts";
 
-/** A call of the open step's answer. */
+/** A call of an answer of the open turn. */
 export interface CallState {
   readonly block: ToolCallBlock;
+  readonly step: number;
   /** The seq of its `tool/call`. */
   seq: number | undefined;
   /** How often its body was started. */
@@ -25,8 +26,6 @@ export interface StepState {
   attemptSeq: number;
   /** Whether the model's answer stands in the log. */
   settled: boolean;
-  /** In the order of the answer. */
-  readonly calls: Map<string, CallState>;
 }
 
 export interface TurnState {
@@ -36,6 +35,8 @@ export interface TurnState {
   /** The number of its last step. */
   steps: number;
   step: StepState | undefined;
+  /** Of all its steps, in the order of the answers. */
+  readonly calls: Map<string, CallState>;
   /** The message of this turn that asks for structured output. */
   output: JsonSchema | undefined;
 }
@@ -96,7 +97,15 @@ export function advance(state: LogState, event: SessionEvent, own: boolean): voi
     case "turn/start": {
       const { turn, trigger, messages = [] } = event.data;
       state.turn = turn;
-      state.open = { number: turn, seq: event.seq, trigger, steps: 0, step: undefined, output: undefined };
+      state.open = {
+        number: turn,
+        seq: event.seq,
+        trigger,
+        steps: 0,
+        step: undefined,
+        calls: new Map(),
+        output: undefined,
+      };
       for (const [id, entry] of state.inbox) {
         if (messages.includes(id)) {
           entry.takenBy = turn;
@@ -150,7 +159,7 @@ export function advance(state: LogState, event: SessionEvent, own: boolean): voi
       return;
     case "interaction/claimed": {
       const interaction = state.interactions.get(event.data.id);
-      if (interaction) interaction.claimedBy ??= event.data.client;
+      if (interaction) interaction.claimedBy = event.data.client;
       return;
     }
     case "interaction/resolved": {
@@ -174,7 +183,6 @@ function advanceStep(turn: TurnState, event: SessionEvent): void {
         attempt: 1,
         attemptSeq: event.seq + 1,
         settled: false,
-        calls: new Map(),
       };
       return;
     case "step/end":
@@ -191,30 +199,32 @@ function advanceStep(turn: TurnState, event: SessionEvent): void {
       step.settled = true;
       for (const block of event.data.content) {
         if (block.type === "tool-call") {
-          step.calls.set(block.callId, { block, seq: undefined, starts: 0, answered: false });
+          turn.calls.set(block.callId, { block, step: step.number, seq: undefined, starts: 0, answered: false });
         }
       }
       return;
     case "tool/call": {
-      const call = step?.calls.get(event.data.callId);
+      const call = turn.calls.get(event.data.callId);
       if (call) call.seq = event.seq;
       return;
     }
     case "tool/start": {
-      const call = step?.calls.get(event.data.callId);
+      const call = turn.calls.get(event.data.callId);
       if (call) call.starts += 1;
       return;
     }
     case "tool/result": {
-      const call = step?.calls.get(event.data.callId);
+      const call = turn.calls.get(event.data.callId);
       if (call) call.answered = true;
     }
   }
 }
 
-/** The calls of the open step that still owe a result. */
-export function unansweredCalls(state: LogState): CallState[] {
-  return [...(state.open?.step?.calls.values() ?? [])].filter((call) => !call.answered);
+/** The calls of the open turn that still owe a result. */
+export function unansweredCalls({ open }: LogState): CallState[] {
+  const owing: CallState[] = [];
+  if (open) for (const call of open.calls.values()) if (!call.answered) owing.push(call);
+  return owing;
 }
 
 /** The interactions that wait for an answer. */

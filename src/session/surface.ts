@@ -58,10 +58,6 @@ export function createSurface(): Surface {
         if (group.results.size === group.calls.length) settle();
         return;
       }
-      case "user/message":
-        settle();
-        settled.push(message!);
-        return;
       default:
         (group ? group.after : settled).push(message!);
     }

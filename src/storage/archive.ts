@@ -55,7 +55,7 @@ export async function fromLines(lines: AsyncIterable<string> | Iterable<string>)
   take(rest);
   if (!header)
     throw new TurnloopError("INVALID_IMPORT", "there is nothing to import; give the lines of `sessions.export`");
-  return { header, events };
+  return makeArchive(header, events);
 }
 
 /** A whole stored session, checked. Throws INVALID_LOG, INVALID_HEADER, UNKNOWN_VERSION, UNKNOWN_EVENT. */
@@ -67,6 +67,17 @@ export async function readStored(id: string, stored: StoredSession): Promise<Arc
     throw new TurnloopError(
       "INVALID_LOG",
       `the session ${id} should have ${stored.length} events, and ${events.length} could be read`,
+    );
+  }
+  return makeArchive(header, events);
+}
+
+/** A header and the events that it heads. Throws INVALID_HEADER. */
+export function makeArchive(header: SessionHeader, events: readonly SessionEvent[]): Archive {
+  if ((header.seedLength ?? 0) > events.length) {
+    throw new TurnloopError(
+      "INVALID_HEADER",
+      `the header speaks of a seed of ${header.seedLength} events, and there are ${events.length}`,
     );
   }
   return { header, events };

@@ -16,6 +16,7 @@ export function memoryStorage(): SessionStorage {
     durable: false,
 
     async append({ id, from, events, header, summary }) {
+      if (events.length === 0) return;
       const stored = sessions.get(id);
       if (from === 0) {
         if (stored)

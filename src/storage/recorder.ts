@@ -5,7 +5,7 @@ import type { Log, Recording } from "../session/log.ts";
 import type { Durability, SessionEvent, SessionSummary } from "../session/types.ts";
 import type { Clock } from "../scope.ts";
 import { summaryOf } from "./summary.ts";
-import type { SessionStorage } from "./types.ts";
+import type { SessionBatch, SessionStorage } from "./types.ts";
 
 /** How many events one write takes at most. */
 const BATCH = 1000;
@@ -112,14 +112,13 @@ export function createRecorder(options: RecorderOptions): Recorder {
     for (let wait = FIRST_RETRY_MS; !stopped; wait = Math.min(wait * 2, LAST_RETRY_MS)) {
       try {
         const summary = { ...summaryOf(log), seq: to };
-        await storage.append({ id, from: stored, events, summary, ...(stored === 0 && { header }) });
+        await append({ id, from: stored, events, summary, ...(stored === 0 && { header }) });
         stored = to;
         tellSummary(summary);
         break;
       } catch (cause) {
-        if (TurnloopError.is(cause, "SESSION_CONFLICT") || TurnloopError.is(cause, "SESSION_EXISTS")) {
-          if (await isStored(events)) stored = to;
-          else lose(cause);
+        if (isRefusal(cause)) {
+          lose(cause);
           break;
         }
         report({
@@ -136,23 +135,21 @@ export function createRecorder(options: RecorderOptions): Recorder {
     patience?.abort();
   }
 
-  /** Whether the batch is there: then the write had succeeded, and only its acknowledgement was lost. */
-  async function isStored(events: readonly SessionEvent[]): Promise<boolean> {
+  /** A refusal whose stored tail is the batch itself only means that an acknowledgement was lost. */
+  async function append(batch: SessionBatch): Promise<void> {
     try {
-      const found = await storage.load(id, { from: stored });
-      if (!found || found.length < stored + events.length || !jsonEqual(found.header, header)) return false;
-      let i = 0;
-      for await (const batch of found.batches) {
-        for (const event of batch) {
-          if (i === events.length) break;
-          if (!jsonEqual(event, events[i])) return false;
-          i += 1;
-        }
-      }
-      return i === events.length && found.length === stored + events.length;
-    } catch {
-      return false;
+      await storage.append(batch);
+    } catch (cause) {
+      if (!isRefusal(cause) || !(await isStored(batch.events))) throw cause;
     }
+  }
+
+  async function isStored(events: readonly SessionEvent[]): Promise<boolean> {
+    const found = await storage.load(id, { from: stored });
+    if (found?.length !== stored + events.length || !jsonEqual(found.header, header)) return false;
+    const tail: SessionEvent[] = [];
+    for await (const batch of found.batches) tail.push(...batch);
+    return jsonEqual(tail, events);
   }
 
   function degrade(): void {
@@ -235,6 +232,11 @@ export function createRecorder(options: RecorderOptions): Recorder {
 }
 
 const DONE = Promise.resolve();
+
+/** What no second try would change. */
+function isRefusal(thrown: unknown): thrown is TurnloopError {
+  return TurnloopError.is(thrown, "SESSION_CONFLICT") || TurnloopError.is(thrown, "SESSION_EXISTS");
+}
 
 function degradedError(): TurnloopError {
   return new TurnloopError(

@@ -1,5 +1,5 @@
 /** The sessions of a harness: those that are live here, and those that are stored. */
-import { TurnloopError, type Report } from "../errors.ts";
+import { messageOf, TurnloopError, type Report } from "../errors.ts";
 import type { Dispatch } from "../hooks/hooks.ts";
 import type { Clock } from "../scope.ts";
 import { makeHeader, type HeaderInput } from "../session/header.ts";
@@ -29,6 +29,8 @@ export interface SessionStore extends Sessions {
   live(id: string): LiveSession | undefined;
   /** The whole of a stored session, checked; undefined when it is not stored. */
   read(id: string): Promise<Archive | undefined>;
+  /** Reads no events. */
+  isStored(id: string): Promise<boolean>;
   /** The events of a seed, checked, detached and frozen. INVALID_LOG. */
   seed(events: readonly SessionEvent[]): SessionEvent[];
   /** Closes the sessions that no agent drives. */
@@ -56,7 +58,7 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
   const store: SessionStore = {
     get: (id) => entered.get(id)?.log.session,
     live: (id) => entered.get(id),
-    list: (page) => storage.list(page),
+    list: (page) => guarded(() => storage.list(page)),
 
     async load(id): Promise<SessionView | undefined> {
       const live = entered.get(id);
@@ -81,7 +83,7 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
     async delete(id) {
       if (entered.has(id))
         throw new TurnloopError("SESSION_LIVE", `the session ${id} is live here; dispose its agent first`);
-      await storage.delete(id);
+      await guarded(() => storage.delete(id));
     },
 
     async *export(id) {
@@ -101,7 +103,7 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
     async import(lines, { id, move = false } = {}) {
       const { header, events } = await fromLines(lines);
       const target: SessionHeader = id === undefined ? header : Object.freeze({ ...header, id });
-      if (entered.has(target.id) || (await storage.load(target.id))) throw exists(target.id);
+      if (entered.has(target.id) || (await store.isStored(target.id))) throw exists(target.id);
       return amend({ header: target, events }, 0, ({ log }) => {
         repair(log, idempotent);
         const left = queuedMessages(log.state).map((entry) => entry.id);
@@ -131,7 +133,7 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
     async create({ id, meta, seed } = {}) {
       const events = store.seed(seed ?? []);
       const header = store.header({ id: id ?? nextNumber(), meta, ...(seed && { seedLength: events.length }) });
-      if (await storage.load(header.id)) throw exists(header.id);
+      if (await store.isStored(header.id)) throw exists(header.id);
       const live = store.prepare({ header, events }, 0, hooks);
       store.enter(live);
       undriven.add(live);
@@ -155,10 +157,13 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
       };
     },
 
-    async read(id) {
-      const stored = await storage.load(id);
-      return stored && readStored(id, stored);
-    },
+    read: (id) =>
+      guarded(async () => {
+        const stored = await storage.load(id);
+        return stored && readStored(id, stored);
+      }),
+
+    isStored: (id) => guarded(async () => (await storage.load(id)) !== undefined),
 
     seed: (events) => events.map((event, seq) => checkEvent(event, seq)),
 
@@ -201,6 +206,16 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
   }
 
   return store;
+}
+
+/** What a storage throws becomes an error of this package. */
+async function guarded<T>(body: () => Promise<T>): Promise<T> {
+  try {
+    return await body();
+  } catch (cause) {
+    if (TurnloopError.is(cause)) throw cause;
+    throw new TurnloopError("STORAGE_FAILED", `the storage failed: ${messageOf(cause)}`, { cause });
+  }
 }
 
 export function notFound(id: string): TurnloopError {

@@ -16,6 +16,11 @@ import { useAgent, useTranscript } from "turnloop/react";
 import { scriptedModel, type ScriptedAnswer } from "turnloop/testing";
 import { afterEach, expect, test, vi } from "vitest";
 
+/** Until it holds; a machine that is busy may take its time. */
+function eventually(holds: () => void): Promise<void> {
+  return vi.waitFor(holds, { timeout: 10_000 });
+}
+
 let roots: Root[] = [];
 
 function mount(node: ReactNode): { readonly host: HTMLElement; readonly root: Root } {
@@ -64,14 +69,14 @@ function Chat({ harness, id, name = id }: { harness: Harness; id: string; name?:
 
 const view = (name: string): HTMLElement => document.querySelector<HTMLElement>(`[data-name="${name}"]`)!;
 const isOpen = (name: string): Promise<void> =>
-  vi.waitFor(() => expect(view(name)?.dataset).toMatchObject({ status: "idle" }));
+  eventually(() => expect(view(name)?.dataset).toMatchObject({ status: "idle" }));
 
 test("a chat shows what was sent and what is answered, and its status", async () => {
   const { harness } = counted(["Hello to you"]);
   mount(<Chat harness={harness} id="a" />);
   await isOpen("a");
   harness.agents.get("a")!.send("hello");
-  await vi.waitFor(() => expect(view("a").innerText).toBe("hello\n\nHello to you"));
+  await eventually(() => expect(view("a").innerText).toBe("hello\n\nHello to you"));
   await isOpen("a");
 });
 
@@ -85,7 +90,7 @@ test("StrictMode's double mount opens one agent, once, and an unmount leaves non
   await isOpen("a");
   expect(made).toEqual(["a"]);
   root.unmount();
-  await vi.waitFor(() => expect(harness.agents.list()).toEqual([]));
+  await eventually(() => expect(harness.agents.list()).toEqual([]));
   expect(made).toEqual(["a"]);
 });
 
@@ -102,12 +107,12 @@ test("two components on one id share one agent, which lives until the last of th
   await isOpen("second");
   const agent = harness.agents.get("a")!;
   root.render(both(false));
-  await vi.waitFor(() => expect(view("second")).toBeNull());
+  await eventually(() => expect(view("second")).toBeNull());
   agent.send("still there?");
-  await vi.waitFor(() => expect(view("first").innerText).toContain("shared"));
+  await eventually(() => expect(view("first").innerText).toContain("shared"));
   expect(harness.agents.get("a")).toBe(agent);
   root.unmount();
-  await vi.waitFor(() => expect(harness.agents.list()).toEqual([]));
+  await eventually(() => expect(harness.agents.list()).toEqual([]));
   expect(made).toEqual(["a"]);
 });
 
@@ -139,13 +144,13 @@ test("two components of which the first goes while both are still opening: the s
     </>
   );
   const { root } = mount(both(true));
-  await vi.waitFor(() => expect(asked()).toBeGreaterThan(0));
+  await eventually(() => expect(asked()).toBeGreaterThan(0));
   root.render(both(false));
-  await vi.waitFor(() => expect(view("first")).toBeNull());
+  await eventually(() => expect(view("first")).toBeNull());
   release();
   await isOpen("second");
   root.unmount();
-  await vi.waitFor(() => expect(harness.agents.list()).toEqual([]));
+  await eventually(() => expect(harness.agents.list()).toEqual([]));
 });
 
 test("a view that replaces another in one commit finds the agent, and the turn under way, alive", async () => {
@@ -153,9 +158,9 @@ test("a view that replaces another in one commit finds the agent, and the turn u
   const { root } = mount(<Chat key="1" harness={harness} id="a" name="first" />);
   await isOpen("first");
   harness.agents.get("a")!.send("go");
-  await vi.waitFor(() => expect(view("first").innerText).toContain("thinking"));
+  await eventually(() => expect(view("first").innerText).toContain("thinking"));
   root.render(<Chat key="2" harness={harness} id="a" name="second" />);
-  await vi.waitFor(() => expect(view("second")?.innerText).toContain("thinking"));
+  await eventually(() => expect(view("second")?.innerText).toContain("thinking"));
   expect(view("second").dataset).toMatchObject({ status: "running" });
   expect(made).toEqual(["a"]);
 });
@@ -166,12 +171,12 @@ test("mounted again after it went, it is a new agent on the same log", async () 
   await isOpen("a");
   const before = harness.agents.get("a")!;
   before.send("remember");
-  await vi.waitFor(() => expect(view("a").innerText).toContain("noted"));
+  await eventually(() => expect(view("a").innerText).toContain("noted"));
   await before.whenIdle();
   root.render(null);
-  await vi.waitFor(() => expect(harness.agents.list()).toEqual([]));
+  await eventually(() => expect(harness.agents.list()).toEqual([]));
   root.render(<Chat harness={harness} id="a" />);
-  await vi.waitFor(() => expect(view("a")?.innerText).toContain("noted"));
+  await eventually(() => expect(view("a")?.innerText).toContain("noted"));
   expect(harness.agents.get("a")).not.toBe(before);
   expect(made).toEqual(["a", "a"]);
 });
@@ -188,7 +193,7 @@ test("another id is another agent; the first one is gone, and never shown under 
   }).observe(host, { subtree: true, childList: true, attributes: true });
   root.render(<Chat harness={harness} id="b" />);
   await isOpen("b");
-  await vi.waitFor(() => expect(harness.agents.list().map((agent) => agent.id)).toEqual(["b"]));
+  await eventually(() => expect(harness.agents.list().map((agent) => agent.id)).toEqual(["b"]));
   root.render(<Chat harness={harness} id="a" />);
   await isOpen("a");
   expect(wrong).toEqual([]);
@@ -217,21 +222,21 @@ test("unmounted while it opens: the signal aborts, and a handle that comes late 
       }}
     />,
   );
-  await vi.waitFor(() => expect(signals).toHaveLength(1));
+  await eventually(() => expect(signals).toHaveLength(1));
   root.unmount();
-  await vi.waitFor(() => expect(signals[0]!.aborted).toBe(true));
+  await eventually(() => expect(signals[0]!.aborted).toBe(true));
   late.resolve(await harness.agents.open({ id: "a" }));
-  await vi.waitFor(() => expect(harness.agents.list()).toEqual([]));
+  await eventually(() => expect(harness.agents.list()).toEqual([]));
 });
 
 test("a harness that is still opening when the component goes opens nothing", async () => {
   const { harness, made, release, asked } = held();
   const { root } = mount(<Chat harness={harness} id="a" />);
-  await vi.waitFor(() => expect(asked()).toBe(1));
+  await eventually(() => expect(asked()).toBe(1));
   root.unmount();
   release();
   await harness.agents.open({ id: "b" });
-  await vi.waitFor(() => expect(harness.agents.list().map((agent) => agent.id)).toEqual(["b"]));
+  await eventually(() => expect(harness.agents.list().map((agent) => agent.id)).toEqual(["b"]));
   expect(made).toEqual(["b"]);
 });
 
@@ -248,16 +253,16 @@ test("a new function at each render opens nothing anew, a new key does, by the f
     />
   );
   const { root } = mount(at("a"));
-  await vi.waitFor(() => expect(view("a")?.dataset["agent"]).toBe("a"));
+  await eventually(() => expect(view("a")?.dataset["agent"]).toBe("a"));
   root.render(at("a"));
   root.render(at("b"));
-  await vi.waitFor(() => expect(view("b")?.dataset["agent"]).toBe("b"));
+  await eventually(() => expect(view("b")?.dataset["agent"]).toBe("b"));
   expect(opened).toEqual(["a", "b"]);
 });
 
 test("what kept it from opening is the error, also when it was thrown at once or is no Error", async () => {
   mount(<Remote id="a" open={() => Promise.reject(new TurnloopError("SESSION_CLAIMED", "another tab has it"))} />);
-  await vi.waitFor(() => expect(view("a")?.innerText).toBe("SESSION_CLAIMED"));
+  await eventually(() => expect(view("a")?.innerText).toBe("SESSION_CLAIMED"));
   mount(
     <Remote
       id="b"
@@ -267,7 +272,7 @@ test("what kept it from opening is the error, also when it was thrown at once or
       }}
     />,
   );
-  await vi.waitFor(() => expect(view("b")?.dataset["error"]).toContain("nothing"));
+  await eventually(() => expect(view("b")?.dataset["error"]).toContain("nothing"));
 });
 
 /** Sixty words, each in a task of its own. */
@@ -308,7 +313,7 @@ test("readers of one transcript never show two states at once, under transitions
     );
   }
   const { host } = mount(<Pair />);
-  await vi.waitFor(() => expect(view("pair")?.dataset["agent"]).toBe("a"));
+  await eventually(() => expect(view("pair")?.dataset["agent"]).toBe("a"));
   const torn: string[] = [];
   new MutationObserver(() => {
     const [one, two] = [...host.querySelectorAll("b")].map((reader) => reader.textContent);
@@ -318,7 +323,7 @@ test("readers of one transcript never show two states at once, under transitions
   let n = 0;
   agent.on("assistant/chunk", () => startTransition(() => shift((n += 1))));
   agent.send("go");
-  await vi.waitFor(() => expect(host.textContent).toContain("word59"));
+  await eventually(() => expect(host.textContent).toContain("word59"));
   expect(torn).toEqual([]);
 });
 

@@ -2,6 +2,7 @@
 import { run, type SessionEvent } from "turnloop";
 import { scriptedModel } from "turnloop/testing";
 import { expect } from "vitest";
+import { testClock } from "../support/clock.ts";
 import { anywhere, local } from "../support/fixture.ts";
 import { dataOf, linesOf, scene, tool } from "../support/scene.ts";
 import { deferred, endOf, eventOf, textOf, typesOf } from "../support/wait.ts";
@@ -71,6 +72,24 @@ local("#92 after a turn: flush, then leftover steering as a turn of its own, the
   expect(linesOf(model.requests[1]!.messages)).toEqual(["user: one", "assistant: one", "user: left over"]);
 });
 
+local(
+  "#92 D17 a listener of session/flush that never answers is waited for no longer than the storage is",
+  async () => {
+    const clock = testClock();
+    const { hooks, agent, session, say, dispose } = await scene(["one", "two"], { clock });
+    const off = hooks.on("session/flush", () => new Promise(() => {}));
+    agent.send("one");
+    await eventOf(session, "turn/end");
+    const idle = agent.whenIdle();
+    await clock.sleeping(5000);
+    await clock.advance(5000);
+    await idle;
+    off();
+    expect(await say("two")).toEqual({ kind: "completed" });
+    await dispose();
+  },
+);
+
 anywhere("#93 one turn takes all that is queued, in order", async (open) => {
   const gate = deferred<string>();
   const model = scriptedModel([() => gate.promise, "all"]);
@@ -126,12 +145,18 @@ anywhere("#95 a turn that continues without a message says so, and took none", a
   await run(agent, "go").result;
   agent.continue();
   await eventOf(agent.session, "turn/end", ({ data }) => data.turn === 2);
-  expect(dataOf(agent.session, "turn/start")[1]).toMatchObject({ turn: 2, trigger: { kind: "continue" }, messages: [] });
+  expect(dataOf(agent.session, "turn/start")[1]).toMatchObject({
+    turn: 2,
+    trigger: { kind: "continue" },
+    messages: [],
+  });
   expect(endOf(agent.session)).toEqual({ kind: "completed" });
 });
 
 local("#96 a listener that throws at every boundary takes none of them away", async () => {
-  const { session, say } = await scene([{ toolCalls: [{ name: "look", args: {} }] }, "seen"], { tools: [tool("look")] });
+  const { session, say } = await scene([{ toolCalls: [{ name: "look", args: {} }] }, "seen"], {
+    tools: [tool("look")],
+  });
   session.subscribe(() => {
     throw new Error("boom");
   });

@@ -6,7 +6,6 @@ import { dataOf, leftBehind, linesOf, scene } from "../support/scene.ts";
 import { deferred, endOf, eventOf, textOf, typesOf } from "../support/wait.ts";
 
 const said = (content: readonly ContentBlock[]): string => textOf(content);
-const gate = { kind: "gate" };
 
 local("#100 every message passes, in order, and is allowed by default", async () => {
   const { hooks, agent, session } = await scene(["hello"]);
@@ -108,27 +107,30 @@ local("#102 a blocked message is told to whoever runs it, though the turn goes o
   ]);
 });
 
-local("#103 when all are blocked the turn is rejected with the last reason, without a step, and is flushed", async () => {
-  const { hooks, agent, session, model } = await scene();
-  const flushed: unknown[] = [];
-  hooks.on("agent/prompt-submit", ({ id }) => ({ kind: "block", reason: `no ${id}` }));
-  hooks.on("session/flush", () => void flushed.push(endOf(session)));
-  agent.send("a", { id: "a" });
-  agent.send("b", { id: "b" });
-  await agent.whenIdle();
-  expect(typesOf(session)).toEqual([
-    "inbox/queued",
-    "inbox/queued",
-    "turn/start",
-    "prompt/blocked",
-    "prompt/blocked",
-    "turn/end",
-  ]);
-  expect(endOf(session)).toEqual({ kind: "rejected", reason: "no b" });
-  expect(flushed).toEqual([{ kind: "rejected", reason: "no b" }]);
-  expect(model.requests).toEqual([]);
-  expect(session.durable).toBe("stored");
-});
+local(
+  "#103 when all are blocked the turn is rejected with the last reason, without a step, and is flushed",
+  async () => {
+    const { hooks, agent, session, model } = await scene();
+    const flushed: unknown[] = [];
+    hooks.on("agent/prompt-submit", ({ id }) => ({ kind: "block", reason: `no ${id}` }));
+    hooks.on("session/flush", () => void flushed.push(endOf(session)));
+    agent.send("a", { id: "a" });
+    agent.send("b", { id: "b" });
+    await agent.whenIdle();
+    expect(typesOf(session)).toEqual([
+      "inbox/queued",
+      "inbox/queued",
+      "turn/start",
+      "prompt/blocked",
+      "prompt/blocked",
+      "turn/end",
+    ]);
+    expect(endOf(session)).toEqual({ kind: "rejected", reason: "no b" });
+    expect(flushed).toEqual([{ kind: "rejected", reason: "no b" }]);
+    expect(model.requests).toEqual([]);
+    expect(session.durable).toBe("stored");
+  },
+);
 
 local("#104 what was blocked never reaches the history", async () => {
   const { hooks, session, say, model } = await scene(["hello", "again"]);

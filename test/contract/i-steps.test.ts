@@ -4,7 +4,7 @@ import { scriptedModel } from "turnloop/testing";
 import { expect } from "vitest";
 import { anywhere, local } from "../support/fixture.ts";
 import { dataOf, linesOf, scene, tool, type Scene } from "../support/scene.ts";
-import { deferred, endOf, textOf, typesOf } from "../support/wait.ts";
+import { deferred, typesOf } from "../support/wait.ts";
 
 const AROUND: readonly HookName[] = [
   "prompt/assemble",
@@ -118,43 +118,6 @@ local("#109 steering that waits before a step stands outside it, that which came
   expect(linesOf(model.requests[2]!.messages).slice(-2)).toEqual(["assistant: one", "user: between"]);
 });
 
-local("#110 from the first hook of a turn on there is a signal, and a cancel aborts it", async () => {
-  for (const name of ["agent/prompt-submit", "agent/session-prefix", "agent/pre-step", "agent/request"] as const) {
-    const { hooks, agent, say } = await scene();
-    let signal: AbortSignal | undefined;
-    hooks.on(name, ((payload: { signal: AbortSignal }) => {
-      ({ signal } = payload);
-      expect(signal.aborted).toBe(false);
-      agent.cancel(name);
-      return new Promise(() => {});
-    }) as never);
-    expect(await say("hi")).toEqual({ kind: "aborted", reason: name });
-    expect(signal?.aborted).toBe(true);
-    expect(signal?.reason).toMatchObject({ code: "ABORTED", message: name });
-  }
-});
-
-local("#110 however a turn ends, what a later cancel could abort is gone", async () => {
-  const one = await scene(["done", { error: { message: "out of luck" } }, "done"]);
-  let explode = false;
-  one.hooks.on("agent/pre-step", () => {
-    if (explode) throw new Error("boom");
-  });
-  const signals: AbortSignal[] = [];
-  one.hooks.on("prompt/assemble", (_, next) => next());
-  one.hooks.on("agent/prompt-submit", ({ signal }, next) => (signals.push(signal), next()));
-  for (const kind of ["completed", "error", "error", "completed"]) {
-    explode = signals.length === 2;
-    expect(await one.say("go")).toMatchObject({ kind });
-    await one.agent.whenIdle();
-    const before = one.session.seq;
-    one.agent.cancel("too late");
-    expect(one.session.seq).toBe(before);
-    explode = false;
-  }
-  expect(signals.map(({ aborted }) => aborted)).toEqual([false, false, false, false]);
-});
-
 local("#111 pre-step hooks run one after another, awaited, outside any step, and veto nothing", async () => {
   const { harness, hooks, session, say } = await scene(["hello"], { system: "Be kind." });
   hooks.on("agent/session-prefix", async (_, next) => [
@@ -201,62 +164,6 @@ local("#112 what a pre-step hook appends stands before step/start, and is part o
   ]);
   expect(linesOf(model.requests[0]!.messages).at(-1)).toBe("user: <hook>\nbefore step 1\n</hook>");
   expect(linesOf(model.requests[1]!.messages).at(-1)).toBe("user: <hook>\nbefore step 2\n</hook>");
-});
-
-local("#113 a pre-step hook that throws ends the turn in error, and invents no step", async () => {
-  const { hooks, session, say, model, errors } = await scene([{ toolCalls: [{ name: "look", args: {} }] }, "ok"], {
-    tools: [tool("look")],
-  });
-  const off = hooks.on("agent/pre-step", async ({ step }) => {
-    if (step === 2) throw new TypeError("boom");
-  });
-  expect(await say("go")).toEqual({ kind: "error", step: 1, message: "boom" });
-  expect(typesOf(session).slice(-2)).toEqual(["step/end", "turn/end"]);
-  expect(errors.map(({ turn, step, error }) => [turn, step, error.name])).toEqual([[1, 1, "TypeError"]]);
-  off();
-  expect(await say("again")).toEqual({ kind: "completed" });
-  expect(model.requests).toHaveLength(2);
-});
-
-for (const name of ["prompt/assemble", "agent/session-prefix", "agent/pre-step"] as const) {
-  local(`#114 a cancel in ${name} opens no step and asks no model`, async () => {
-    const { hooks, agent, session, say, model } = await scene();
-    hooks.on(name, ((_: unknown, next?: () => unknown) => {
-      agent.cancel("not this");
-      return next?.();
-    }) as never);
-    expect(await say("hi")).toEqual({ kind: "aborted", reason: "not this" });
-    expect(typesOf(session)).toEqual(["inbox/queued", "turn/start", "user/message", "agent/cancelled", "turn/end"]);
-    expect(model.requests).toEqual([]);
-  });
-
-  local(`#114 a disposal in ${name} does the same, and is stronger than a cancel`, async () => {
-    const { hooks, agent, session, dispose, model } = await scene();
-    const ended = deferred();
-    hooks.on(name, (() => {
-      agent.cancel("not this");
-      void dispose().then(ended.resolve);
-      return new Promise(() => {});
-    }) as never);
-    agent.send("hi");
-    await ended.promise;
-    expect(typesOf(session)).toEqual(["inbox/queued", "turn/start", "user/message", "agent/cancelled", "turn/end"]);
-    expect(endOf(session)).toEqual({ kind: "disposed" });
-    expect(model.requests).toEqual([]);
-  });
-}
-
-local("#115 a pre-step hook that disposes and then throws: disposed", async () => {
-  const { hooks, agent, session, dispose, errors } = await scene();
-  const ended = deferred();
-  hooks.on("agent/pre-step", () => {
-    void dispose().then(ended.resolve);
-    throw new Error("boom");
-  });
-  agent.send("hi");
-  await ended.promise;
-  expect(endOf(session)).toEqual({ kind: "disposed" });
-  expect(errors).toEqual([]);
 });
 
 local("#116 the history is taken right before step/start: what its listeners add comes later", async () => {
@@ -307,46 +214,4 @@ anywhere("#117 an injection while a tool runs waits for its result, and joins th
     "tool: seen",
     "user: <x>\nby the way\n</x>",
   ]);
-});
-
-local("#118 step/start is in the log when it is told", async () => {
-  const { session, say } = await scene(["hello"]);
-  const found: unknown[] = [];
-  session.subscribe((event) => {
-    if (event.type === "step/start") found.push(session.events.at(-1) === event, session.at(event.seq) === event);
-  });
-  await say("hi");
-  expect(found).toEqual([true, true]);
-});
-
-local("#118 a step that is stopped as it closes is closed once", async () => {
-  const { agent, session, say } = await scene(["hello"]);
-  agent.on("step/end", () => agent.cancel("at the end"));
-  expect(await say("hi")).toEqual({ kind: "aborted", reason: "at the end" });
-  expect(dataOf(session, "step/end")).toEqual([{ turn: 1, step: 1 }]);
-});
-
-local("#118 a step that a plugin has closed is not closed again", async () => {
-  const { harness, hooks, session, say } = await scene(["hello", "again"]);
-  const off = hooks.on("agent/step-result", (_, next) => {
-    harness.sessions.get(session.id)!.append("step/end", { turn: 1, step: 1 });
-    return next();
-  });
-  expect(await say("hi")).toMatchObject({ kind: "error" });
-  expect(dataOf(session, "step/end")).toEqual([{ turn: 1, step: 1 }]);
-  off();
-  expect(await say("on")).toEqual({ kind: "completed" });
-});
-
-local("#118 D11 a step/start that is refused ends the turn, and owes nothing of its own", async () => {
-  const { harness, hooks, session, say, model } = await scene(["hello"]);
-  const off = hooks.on("agent/pre-step", () => {
-    harness.sessions.get(session.id)!.append("step/start", { turn: 1, step: 1 });
-  });
-  expect(await say("hi")).toMatchObject({ kind: "error", code: "MISPLACED_EVENT" });
-  expect(typesOf(session).filter((type) => /^step/.test(type))).toEqual(["step/start", "step/end"]);
-  expect(model.requests).toEqual([]);
-  off();
-  expect(await say("on")).toEqual({ kind: "completed" });
-  expect(textOf(model.requests[0]!.messages[1]!.content)).toBe("on");
 });

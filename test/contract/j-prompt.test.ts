@@ -20,9 +20,12 @@ anywhere("#119 D3 `system` is the whole system prompt, taken literally", async (
 });
 
 local("#119 the prompt is assembled once a step, for its agent; what is rendered is what is sent", async () => {
-  const { harness, hooks, agent, session, say, model } = await scene([{ toolCalls: [{ name: "look", args: {} }] }, "ok"], {
-    tools: [tool("look")],
-  });
+  const { harness, hooks, agent, session, say, model } = await scene(
+    [{ toolCalls: [{ name: "look", args: {} }] }, "ok"],
+    {
+      tools: [tool("look")],
+    },
+  );
   const contexts: PromptContext[] = [];
   const assemblies: string[] = [];
   harness.prompt.section({ name: "asked", text: (context) => (contexts.push(context), `asked ${contexts.length}`) });
@@ -258,11 +261,11 @@ local("D4 #131 a registration is told, and no listener can veto it", async () =>
 
 local("#132 a bare assemble, without an agent, works", async () => {
   const harness = quiet({ model: scriptedModel([]), tools: [tool("look")] });
-  harness.prompt.section({ name: "x", text: ({ agent, session }) => `${String(agent)} ${String(session)} {{model}}` });
+  harness.prompt.section({ name: "x", text: (context) => `${JSON.stringify(context)} {{model}}` });
   const assembly = await harness.prompt.assemble();
   expect(assembly.variables).toEqual({ model: "scripted/model", cwd: undefined });
   expect(assembly.tools.map(({ name }) => name)).toEqual(["look"]);
-  expect(harness.prompt.render(assembly)).toBe("undefined undefined scripted/model");
+  expect(harness.prompt.render(assembly)).toBe("{} scripted/model");
 });
 
 // #133 [N] (dynamic context at the tail of the history) is adopted by no decision and is not in the code:

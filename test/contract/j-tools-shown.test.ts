@@ -81,7 +81,10 @@ local("#129 toolOrder needs * exactly once, and names nothing twice", () => {
 });
 
 local("#129 a name that nobody has registered rejects every assembly, one that is hidden does not", async () => {
-  const { harness, say, agent, model } = await scene(["hello"], { tools: letters("a", "b"), toolOrder: ["late", "b", "*"] });
+  const { harness, say, agent, model } = await scene(["hello"], {
+    tools: letters("a", "b"),
+    toolOrder: ["late", "b", "*"],
+  });
   expect(await say("hi")).toMatchObject({ kind: "error", step: 0, code: "INVALID_TOOL_ORDER" });
   await expect(harness.prompt.assemble()).rejects.toThrow(code("INVALID_TOOL_ORDER"));
   harness.tools.register(tool("late"));
@@ -113,26 +116,26 @@ local("#130 what one step's hook changes does not leak into the next, nor into t
   const original = harness.tools.schemas();
   let off = hooks.on("prompt/assemble", async (_, next) => {
     const assembly = await next();
-    const tools = structuredClone(assembly.tools) as { parameters: Record<string, unknown> }[];
-    tools[0]!.parameters["title"] = "changed";
-    return { ...assembly, tools: tools as never };
+    const tools = assembly.tools.map((one) => Object.assign(structuredClone(one), { description: "changed" }));
+    return { ...assembly, tools };
   });
   await say("go");
   off();
   off = hooks.on("prompt/assemble", async (_, next) => {
     const assembly = await next();
-    (assembly.tools[0]!.parameters as Record<string, unknown>)["title"] = "changed in place";
+    Object.assign(assembly.tools[0]!.parameters, { title: "changed in place" });
     return assembly;
   });
   // Shared and frozen, where the statement says cloned: a change in place fails instead of leaking.
   expect(await say("on")).toMatchObject({ kind: "error", step: 0 });
   off();
   await say("on");
-  expect(model.requests.map(({ tools }) => tools![0]!.parameters)).toEqual([
-    { type: "object", title: "changed" },
-    { type: "object" },
+  const parameters = { type: "object" };
+  expect(model.requests.map(({ tools }) => tools)).toEqual([
+    [{ name: "a", description: "changed", parameters }],
+    [{ name: "a", description: "a", parameters }],
   ]);
-  (harness.tools.schemas()[0]!.parameters as Record<string, unknown>)["title"] = "mine";
+  Object.assign(harness.tools.schemas()[0]!.parameters, { title: "mine" });
   expect(harness.tools.schemas()).toEqual(original);
 });
 

@@ -94,12 +94,12 @@ local("#136 nobody listening, or an empty answer, means no prefix at all", async
 
 local("#137 what a listener keeps a hold of cannot change it", async () => {
   const { hooks, say, model } = await scene(["one", "two"]);
-  const mine = user("mine") as { content: { text: string }[] };
-  const list = [mine as never];
+  const mine = { type: "text" as const, text: "mine" };
+  const list: Message[] = [{ role: "user", content: [mine] }];
   hooks.on("agent/session-prefix", () => list);
   await say("go");
-  mine.content[0]!.text = "changed";
-  list.push(user("more") as never);
+  mine.text = "changed";
+  list.push(user("more"));
   await say("on");
   expect(linesOf(model.requests[1]!.messages)[0]).toBe("user: mine");
   expect(linesOf(model.requests[1]!.messages)[1]).toBe("user: go");
@@ -107,9 +107,17 @@ local("#137 what a listener keeps a hold of cannot change it", async () => {
 
 local("#137 an answer that is no list of messages ends the turn, and the next one composes again", async () => {
   const { hooks, session, say, model } = await scene(["one"]);
-  for (const wrong of [undefined, null, "text", [{ role: "system", content: [] }], [{ role: "user" }], [null], [() => {}]]) {
+  for (const wrong of [
+    undefined,
+    null,
+    "text",
+    [{ role: "system", content: [] }],
+    [{ role: "user" }],
+    [null],
+    [() => {}],
+  ]) {
     const off = hooks.on("agent/session-prefix", () => wrong as never);
-    expect(await say("go"), String(wrong)).toMatchObject({ kind: "error", step: 0, code: "INVALID_CONTENT" });
+    expect(await say("go"), JSON.stringify(wrong)).toMatchObject({ kind: "error", step: 0, code: "INVALID_CONTENT" });
     off();
   }
   expect(typesOf(session)).not.toContain("step/start");
@@ -133,7 +141,9 @@ local("#138 a cancel while it is composed discards it; the next turn composes an
   expect(await say("again")).toEqual({ kind: "completed" });
   expect(times).toBe(2);
   expect(linesOf(model.requests[0]!.messages)).toEqual(["user: second", "user: go", "user: again"]);
-  expect(dataOf(session, "request/header")).toMatchObject([{ reason: "initial", header: { prefix: [user("second")] } }]);
+  expect(dataOf(session, "request/header")).toMatchObject([
+    { reason: "initial", header: { prefix: [user("second")] } },
+  ]);
 });
 
 local("#138 so does a cancel that a listener makes before it answers at once", async () => {

@@ -4,7 +4,7 @@ import { replayModel, scriptedModel } from "turnloop/testing";
 import { expect } from "vitest";
 import { anywhere, local } from "../support/fixture.ts";
 import { dataOf, leftBehind, linesOf, scene, tool, type Scene } from "../support/scene.ts";
-import { endOf, eventOf, typesOf } from "../support/wait.ts";
+import { eventOf, typesOf } from "../support/wait.ts";
 
 const calling = { text: "let me see", toolCalls: [{ name: "look", args: { at: 1 } }] };
 const failing = { text: "half", error: { message: "overloaded", code: "BUSY" } };

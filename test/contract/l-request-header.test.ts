@@ -31,7 +31,7 @@ local("#141 the hook is given a frozen configuration, and answers with one in it
   });
   await say("go");
   const asked = { temperature: 0.5, providerOptions: { acme: { deep: [1] } } };
-  expect(seen).toEqual(Array(2).fill({ model: "scripted/model", ...asked }));
+  expect(seen).toEqual([0, 1].map(() => Object.assign({ model: "scripted/model" }, asked)));
   expect(other.requests[0]!.config).toEqual({ ...asked, model: "other", temperature: 1, stop: ["end"] });
   expect(dataOf(session, "assistant/message")[0]!.model).toBe("other/model");
 });
@@ -51,7 +51,7 @@ local("#141 an answer that is no configuration ends the turn inside its step", a
   const { hooks, model, say } = await scene(["one"]);
   for (const wrong of [undefined, null, "other", {}, { model: 7 }, { model: "scripted/model", stop: () => {} }]) {
     const off = hooks.on("agent/request", () => wrong as never);
-    expect(await say("go"), String(wrong)).toMatchObject({ kind: "error", step: 1 });
+    expect(await say("go"), JSON.stringify(wrong)).toMatchObject({ kind: "error", step: 1 });
     off();
   }
   expect(model.requests).toEqual([]);
@@ -123,31 +123,34 @@ local("#143 the hook alone may supply the model", async () => {
   expect(only.requests[0]!.config).toEqual({ model: "only" });
 });
 
-anywhere("#144 D9 the header stands inside the step, before the first chunk, and says all that is sent", async (open) => {
-  const model = scriptedModel(["hello"], { id: "acme/m1" });
-  const agent = await open({
-    models: { fast: model },
-    model: "fast",
-    system: "persona",
-    tools: [look],
-    open: { call: { temperature: 0 } },
-  });
-  agent.send("go");
-  await eventOf(agent.session, "turn/end");
-  const types = agent.session.events.map(({ type }) => type);
-  expect(types.slice(3, 6)).toEqual(["step/start", "request/header", "assistant/chunk"]);
-  expect(dataOf(agent.session, "request/header")).toEqual([
-    {
-      reason: "initial",
-      header: {
-        config: { model: "fast", temperature: 0 },
-        modelId: "acme/m1",
-        system: "persona",
-        tools: [{ name: "look", description: "look", parameters: { type: "object" } }],
+anywhere(
+  "#144 D9 the header stands inside the step, before the first chunk, and says all that is sent",
+  async (open) => {
+    const model = scriptedModel(["hello"], { id: "acme/m1" });
+    const agent = await open({
+      models: { fast: model },
+      model: "fast",
+      system: "persona",
+      tools: [look],
+      open: { call: { temperature: 0 } },
+    });
+    agent.send("go");
+    await eventOf(agent.session, "turn/end");
+    const types = agent.session.events.map(({ type }) => type);
+    expect(types.slice(3, 6)).toEqual(["step/start", "request/header", "assistant/chunk"]);
+    expect(dataOf(agent.session, "request/header")).toEqual([
+      {
+        reason: "initial",
+        header: {
+          config: { model: "fast", temperature: 0 },
+          modelId: "acme/m1",
+          system: "persona",
+          tools: [{ name: "look", description: "look", parameters: { type: "object" } }],
+        },
       },
-    },
-  ]);
-});
+    ]);
+  },
+);
 
 local("#144 the header is in the log when the model is called", async () => {
   const one = await scene([() => ({ text: typesOf(one.session).at(-1)! })]);

@@ -33,10 +33,21 @@ const call = (name: string, args: string, providerCallId?: string): object => ({
 });
 
 test.each<[string, ModelChunk[], object[]]>([
-  ["blocks stand in the order in which they were first seen", [delta(7, "b"), delta(2, "a"), delta(7, "B")], [text("bB"), text("a")]],
+  [
+    "blocks stand in the order in which they were first seen",
+    [delta(7, "b"), delta(2, "a"), delta(7, "B")],
+    [text("bB"), text("a")],
+  ],
   [
     "interleaved blocks do not mix",
-    [start(0, { type: "reasoning" }), start(1, { type: "text" }), delta(1, "a"), delta(0, "x"), delta(1, "b"), delta(0, "y")],
+    [
+      start(0, { type: "reasoning" }),
+      start(1, { type: "text" }),
+      delta(1, "a"),
+      delta(0, "x"),
+      delta(1, "b"),
+      delta(0, "y"),
+    ],
     [{ type: "reasoning", text: "xy" }, text("ab")],
   ],
   ["deltas without a start are text", [delta(0, "hel"), delta(0, "lo")], [text("hello")]],
@@ -55,13 +66,21 @@ test.each<[string, ModelChunk[], object[]]>([
     [delta(0, "a"), end(0), start(0, { type: "tool-call", name: "look" })],
     [text("a")],
   ],
-  ["meta of the start and of the end is kept", [start(0, { type: "text" }, { meta: { a: 1 } }), delta(0, "x"), end(0, undefined, { meta: { b: 2 } })], [{ type: "text", text: "x", meta: { a: 1, b: 2 } }]],
+  [
+    "meta of the start and of the end is kept",
+    [start(0, { type: "text" }, { meta: { a: 1 } }), delta(0, "x"), end(0, undefined, { meta: { b: 2 } })],
+    [{ type: "text", text: "x", meta: { a: 1, b: 2 } }],
+  ],
 ])("#155 %s", async (_, chunks, blocks) => {
   expect(await assembled(...chunks)).toEqual(blocks);
 });
 
 test.each<[string, ModelChunk[], object[]]>([
-  ["the block of its end counts, whatever the deltas said", [delta(0, "half"), end(0, text("the whole"))], [text("the whole")]],
+  [
+    "the block of its end counts, whatever the deltas said",
+    [delta(0, "half"), end(0, text("the whole"))],
+    [text("the whole")],
+  ],
   ["the first end counts", [end(0, text("first")), end(0, text("second"))], [text("first")]],
   ["an end without a block is an end too", [delta(0, "a"), end(0), end(0, text("second")), delta(0, "b")], [text("a")]],
   ["deltas behind the end are ignored", [delta(0, "a"), end(0, text("A")), delta(0, "b")], [text("A")]],
@@ -72,7 +91,10 @@ test.each<[string, ModelChunk[], object[]]>([
   ],
   [
     "a call's end keeps the id that was streamed, where it brings none",
-    [start(0, { type: "tool-call", id: "c1", name: "look" }), end(0, { type: "tool-call", callId: "", name: "look", arguments: "{}" })],
+    [
+      start(0, { type: "tool-call", id: "c1", name: "look" }),
+      end(0, { type: "tool-call", callId: "", name: "look", arguments: "{}" }),
+    ],
     [call("look", "{}", "c1")],
   ],
 ])("#156 %s", async (_, chunks, blocks) => {
@@ -80,13 +102,21 @@ test.each<[string, ModelChunk[], object[]]>([
 });
 
 test.each<[string, ModelChunk[], object[]]>([
-  ["text and reasoning are left open as they are", [start(0, { type: "reasoning" }), delta(0, "hm"), delta(1, "x")], [{ type: "reasoning", text: "hm" }, text("x")]],
+  [
+    "text and reasoning are left open as they are",
+    [start(0, { type: "reasoning" }), delta(0, "hm"), delta(1, "x")],
+    [{ type: "reasoning", text: "hm" }, text("x")],
+  ],
   [
     "the arguments of a call are put together as they came",
     [start(0, { type: "tool-call", id: "c1", name: "look" }), delta(0, '{"at"'), delta(0, ""), delta(0, ":1}")],
     [call("look", '{"at":1}', "c1")],
   ],
-  ["a call without an id has none of the provider", [start(0, { type: "tool-call", name: "look" })], [call("look", "")]],
+  [
+    "a call without an id has none of the provider",
+    [start(0, { type: "tool-call", name: "look" })],
+    [call("look", "")],
+  ],
   ["a call without a name has an empty one", [start(0, { type: "tool-call", id: "c1" })], [call("", "", "c1")]],
   [
     "a file, a source and a tool of the provider pass as they are",
@@ -101,7 +131,11 @@ test.each<[string, ModelChunk[], object[]]>([
       { type: "provider-tool", name: "search", data: { hits: 3 } },
     ],
   ],
-  ["a closed block of an unknown type passes", [end(0, { type: "hologram", depth: 3 }), delta(1, "x")], [{ type: "hologram", depth: 3 }, text("x")]],
+  [
+    "a closed block of an unknown type passes",
+    [end(0, { type: "hologram", depth: 3 }), delta(1, "x")],
+    [{ type: "hologram", depth: 3 }, text("x")],
+  ],
   ["halves of a surrogate pair that meet are whole", [delta(0, "\ud83d"), delta(0, "\ude00")], [text("😀")]],
 ])("#157 %s", async (_, chunks, blocks) => {
   expect(await assembled(...chunks)).toEqual(blocks);
@@ -125,16 +159,34 @@ anywhere("#157 a call without a name reaches no tool, and is answered as one tha
 });
 
 test.each<[string, ModelChunk[], object[]]>([
-  ["an id replaces the one before, an empty one does not", [delta(0, "", { id: "a", name: "look" }), delta(0, "{}", { id: "b" }), delta(0, "", { id: "" })], [call("look", "{}", "b")]],
-  ["an empty name does not wipe the name out", [start(0, { type: "tool-call", name: "look" }), delta(0, "{}", { name: "" })], [call("look", "{}")]],
-  ["a name fills an empty one in", [start(0, { type: "tool-call", name: "" }), delta(0, "{}", { name: "look" })], [call("look", "{}")]],
-  ["a repeated name is not put together twice", [delta(0, "{", { name: "look" }), delta(0, "}", { name: "look" })], [call("look", "{}")]],
+  [
+    "an id replaces the one before, an empty one does not",
+    [delta(0, "", { id: "a", name: "look" }), delta(0, "{}", { id: "b" }), delta(0, "", { id: "" })],
+    [call("look", "{}", "b")],
+  ],
+  [
+    "an empty name does not wipe the name out",
+    [start(0, { type: "tool-call", name: "look" }), delta(0, "{}", { name: "" })],
+    [call("look", "{}")],
+  ],
+  [
+    "a name fills an empty one in",
+    [start(0, { type: "tool-call", name: "" }), delta(0, "{}", { name: "look" })],
+    [call("look", "{}")],
+  ],
+  [
+    "a repeated name is not put together twice",
+    [delta(0, "{", { name: "look" }), delta(0, "}", { name: "look" })],
+    [call("look", "{}")],
+  ],
 ])("#158 in the deltas of a call %s", async (_, chunks, blocks) => {
   expect(await assembled(...chunks)).toEqual(blocks);
 });
 
 test("#158 in the deltas of a call a name replaces the one before", async () => {
-  expect(await assembled(delta(0, "{", { name: "loo" }), delta(0, "}", { name: "look" }))).toEqual([call("look", "{}")]);
+  expect(await assembled(delta(0, "{", { name: "loo" }), delta(0, "}", { name: "look" }))).toEqual([
+    call("look", "{}"),
+  ]);
 });
 
 local("#159 the last usage and the last finish win", async () => {
@@ -155,9 +207,12 @@ local("#159 the last usage and the last finish win", async () => {
 });
 
 local("#159 the same chunks give the same message, as often as they are put together", async () => {
-  const { session, say } = await scene([{ text: "one two", reasoning: "hm", toolCalls: [{ name: "look", args: { a: 1 } }] }, "ok"], {
-    tools: [tool("look")],
-  });
+  const { session, say } = await scene(
+    [{ text: "one two", reasoning: "hm", toolCalls: [{ name: "look", args: { a: 1 } }] }, "ok"],
+    {
+      tools: [tool("look")],
+    },
+  );
   await say("hi");
   const chunks = dataOf(session, "assistant/chunk").filter(({ step }) => step === 1);
   const again = await scene([{ chunks: chunks.map(({ chunk }) => chunk) }, "ok"], { tools: [tool("look")] });

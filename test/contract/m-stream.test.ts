@@ -52,7 +52,7 @@ local("#152 a chunk is in the log as soon as it comes, long before the answer is
 });
 
 local("#152 a chunk is detached from what the model keeps", async () => {
-  const mine: any = { type: "block-end", index: 0, block: { type: "text", text: "hello" } };
+  const mine = { type: "block-end" as const, index: 0, block: { type: "text" as const, text: "hello" } };
   const { session, say } = await scene([], {
     model: modelOf(async function* () {
       yield mine;
@@ -91,36 +91,39 @@ local("#152 whatever else a model streams is its failure, and never enters the l
   expect(await say("hi")).toEqual({ kind: "completed" });
 });
 
-local("#153 a failure may be thrown at once, while streaming, or told by the finish: all end the step the same", async () => {
-  const boom = (): never => {
-    throw Object.assign(new Error("boom"), { code: "BUSY" });
-  };
-  const ways: Model["stream"][] = [
-    boom,
-    () => ({ [Symbol.asyncIterator]: () => ({ next: async () => boom() }) }),
-    async function* () {
-      boom();
-    },
-    async function* () {
-      yield finish("error", { message: "boom", code: "BUSY" });
-    },
-  ];
-  let way = 0;
-  const { session, say } = await scene([], { model: modelOf((request, options) => ways[way++]!(request, options)) });
-  for (const _ of ways) {
-    expect(await say("hi")).toEqual({ kind: "error", step: 1, message: "boom", code: "BUSY" });
-  }
-  expect(dataOf(session, "request/failed")).toEqual(
-    ways.map((_, i) => ({
-      turn: i + 1,
-      step: 1,
-      attempt: 1,
-      error: { message: "boom", code: "BUSY" },
-      next: "fail",
-    })),
-  );
-  expect(typesOf(session)).not.toContain("assistant/message");
-});
+local(
+  "#153 a failure may be thrown at once, while streaming, or told by the finish: all end the step the same",
+  async () => {
+    const boom = (): never => {
+      throw Object.assign(new Error("boom"), { code: "BUSY" });
+    };
+    const ways: Model["stream"][] = [
+      boom,
+      () => ({ [Symbol.asyncIterator]: () => ({ next: async () => boom() }) }),
+      async function* () {
+        yield boom();
+      },
+      async function* () {
+        yield finish("error", { message: "boom", code: "BUSY" });
+      },
+    ];
+    let way = 0;
+    const { session, say } = await scene([], { model: modelOf((request, options) => ways[way++]!(request, options)) });
+    for (const _ of ways) {
+      expect(await say("hi")).toEqual({ kind: "error", step: 1, message: "boom", code: "BUSY" });
+    }
+    expect(dataOf(session, "request/failed")).toEqual(
+      ways.map((_, i) => ({
+        turn: i + 1,
+        step: 1,
+        attempt: 1,
+        error: { message: "boom", code: "BUSY" },
+        next: "fail",
+      })),
+    );
+    expect(typesOf(session)).not.toContain("assistant/message");
+  },
+);
 
 local("#153 a model that answers no stream at all has failed", async () => {
   const { say } = await scene([], { model: modelOf((() => undefined) as never) });
@@ -215,12 +218,12 @@ local("D17 #154 a deaf model holds up neither a cancel nor a disposal, and its l
 });
 
 local("#153 a model may ask for patience: nothing is lost when chunks come faster than they are stored", async () => {
-  const many = Array.from({ length: 12_000 }, (_, i) => delta(`${i} `));
+  const words = Array.from({ length: 12_000 }, (_, i) => `${i} `);
   const { session, say } = await scene([
-    { chunks: [...many, { type: "usage", usage: { output: 12_000 } }, finish("stop")] },
+    { chunks: [...words.map((word) => delta(word)), { type: "usage", usage: { output: 12_000 } }, finish("stop")] },
   ]);
   expect(await say("hi")).toEqual({ kind: "completed" });
   expect(dataOf(session, "assistant/chunk")).toHaveLength(12_002);
-  expect(textOf(dataOf(session, "assistant/message")[0]!.content)).toBe(many.map((chunk: any) => chunk.text).join(""));
+  expect(textOf(dataOf(session, "assistant/message")[0]!.content)).toBe(words.join(""));
   expect(session.durable).toBe("stored");
 });

@@ -35,7 +35,7 @@ export interface DemoPage {
 
 export async function startDemo(): Promise<Demo> {
   const outDir = mkdtempSync(join(tmpdir(), "turnloop-demo-"));
-  const screenshots = mkdtempSync(join(tmpdir(), "turnloop-screenshots-"));
+  const screenshots = join(tmpdir(), "turnloop-screenshots");
   const config = { mode: "demo", configFile: join(root, "vite.config.ts"), logLevel: "error" } as const;
   await build({ ...config, build: { outDir, emptyOutDir: true } });
   const server = await preview({ ...config, build: { outDir }, preview: { host: "127.0.0.1", port: 0 } });

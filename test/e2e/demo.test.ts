@@ -103,7 +103,7 @@ test("Ctrl+Enter queues for the next turn; what is taken back is in the input ag
   await queue.getByText("What is 7 * 6?").waitFor();
   await visit.input.fill("half a thought");
   await queue.getByRole("listitem").filter({ hasText: "1 + 1" }).getByRole("button").click();
-  await expect.poll(() => visit.input.inputValue()).toBe("What is 1 + 1?\nhalf a thought");
+  await expect.poll(() => visit.input.inputValue(), { timeout: 10_000 }).toBe("What is 1 + 1?\nhalf a thought");
   await answers(visit).getByText("7 * 6 = 42").waitFor();
   expect(await answers(visit).getByText("1 + 1 = 2").count()).toBe(0);
 });
@@ -117,7 +117,7 @@ test("Stop keeps what was said, gives back what waited, and Continue goes on whe
   await visit.page.getByText("Stopped", { exact: true }).waitFor();
   await visit.page.getByText("Not sent:").waitFor();
   await button(visit, "Put it back").click();
-  await expect.poll(() => visit.input.inputValue()).toBe("never mind");
+  await expect.poll(() => visit.input.inputValue(), { timeout: 10_000 }).toBe("never mind");
   await answers(visit).getByText("A turn begins when").waitFor();
   expect(await visit.page.getByText("the long text ends").count()).toBe(0);
   await button(visit, "Continue").click();

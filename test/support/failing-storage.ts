@@ -54,8 +54,10 @@ export interface FailingStorage extends SessionStorage {
   /** What every write meets from now on, until the storage is healed. */
   always(fault: Fault): void;
   /** The next call of a method other than `append` rejects with this. */
-  breakNext(method: "load" | "list" | "delete", error: Error): void;
-  /** All is well from here on, and what hung or was held goes on. */
+  breakNext(method: "load" | "list" | "delete" | "close", error: Error): void;
+  /** What `always` said is over, and what hung or was held goes on. */
+  release(): void;
+  /** The same, and what the next writes were to meet is forgotten. */
   heal(): void;
   /** Resolves when a write is tried that makes `count` of them. */
   tries(count: number): Promise<void>;
@@ -82,7 +84,7 @@ export function failingStorage(inner: SessionStorage = memoryStorage()): Failing
   const broken = new Map<string, Error>();
   let faults: Fault[] = [];
   let fallback: Fault | undefined;
-  let release = deferred();
+  let held = deferred();
 
   function call(name: string, id = ""): void {
     calls.push(`${name} ${id}`.trim());
@@ -101,7 +103,7 @@ export function failingStorage(inner: SessionStorage = memoryStorage()): Failing
       for (const one of waiting) if (tried.length >= one.count) one.resolve();
       const fault = faults.shift() ?? fallback;
       const store = (): Promise<void> => inner.append(batch);
-      await (fault ? fault(store, release.promise) : store());
+      await (fault ? fault(store, held.promise) : store());
     },
     async load(id, options) {
       call("load", id);
@@ -121,11 +123,14 @@ export function failingStorage(inner: SessionStorage = memoryStorage()): Failing
     next: (...some) => void faults.push(...some),
     always: (fault) => void (fallback = fault),
     breakNext: (method, error) => void broken.set(method, error),
+    release() {
+      fallback = undefined;
+      held.resolve();
+      held = deferred();
+    },
     heal() {
       faults = [];
-      fallback = undefined;
-      release.resolve();
-      release = deferred();
+      storage.release();
     },
     tries(count) {
       if (tried.length >= count) return Promise.resolve();
@@ -146,7 +151,7 @@ export interface FaultyStage {
   readonly storage: FailingStorage;
   readonly harness: Harness & { readonly diagnostics: readonly Diagnostic[] };
   open(id?: string): Promise<Agent>;
-  /** Heals the storage, and moves the clock until it has taken everything. */
+  /** Releases the storage, and moves the clock until it has taken everything, or has refused for good. */
   recover(agent: Agent): Promise<void>;
 }
 
@@ -162,7 +167,7 @@ export function faultyStage({ inner, ...options }: HarnessOptions & { inner?: Se
     harness,
     open: async (id = "s") => (await harness.agents.open({ id })).agent,
     async recover({ session }) {
-      storage.heal();
+      storage.release();
       while (session.durable !== "stored" && session.durable !== "lost") {
         await turnOfTheEventLoop();
         await clock.advance(5000);

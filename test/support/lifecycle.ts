@@ -125,6 +125,17 @@ export async function codeOf(act: Promise<unknown> | (() => unknown)): Promise<s
   throw new Error("nothing was refused");
 }
 
+/** The code of the error that it throws at once. */
+export function codeThrownBy(act: () => unknown): string {
+  try {
+    act();
+  } catch (thrown) {
+    if (TurnloopError.is(thrown)) return thrown.code;
+    throw thrown;
+  }
+  throw new Error("nothing was thrown");
+}
+
 /** The very value with which it fails. */
 export async function reasonOf(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(

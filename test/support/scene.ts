@@ -15,6 +15,7 @@ import {
   type SessionEventType,
   type SessionStorage,
   type SessionView,
+  type ToolCallContext,
   type ToolDefinition,
 } from "turnloop";
 import { scriptedModel, type ScriptedAnswer, type ScriptedModel } from "turnloop/testing";
@@ -60,7 +61,10 @@ export async function scene(
 }
 
 /** A tool that takes anything. */
-export function tool(name: string, execute: (args: any, call: any) => unknown = () => "done"): ToolDefinition {
+export function tool(
+  name: string,
+  execute: (args: { readonly at?: string }, call: ToolCallContext) => unknown = () => "done",
+): ToolDefinition {
   return defineTool({ name, description: name, inputSchema: { type: "object" }, execute });
 }
 
@@ -80,7 +84,7 @@ export function linesOf(messages: readonly Message[]): string[] {
 }
 
 function flat(block: Message["content"][number]): { type: string; text?: string }[] {
-  return block.type === "tool-result" ? [...block.content] : [block as { type: string; text?: string }];
+  return block.type === "tool-result" ? [...block.content] : [block];
 }
 
 /** A storage that holds the session as it stands now: what a host that dies at this moment leaves. */

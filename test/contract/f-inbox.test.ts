@@ -1,0 +1,290 @@
+/** F, 87 to 91, with D13: one inbox, ordered by acceptance, kept by the log. */
+import { memoryStorage, type Agent, type HarnessOptions, type SessionStorage } from "turnloop";
+import { scriptedModel } from "turnloop/testing";
+import { expect } from "vitest";
+import { calls } from "../support/calls.ts";
+import { failingStorage, refuses } from "../support/failing-storage.ts";
+import { anywhere, harnessWith, local } from "../support/fixture.ts";
+import { heldAnswer, heldTool, statusesOf, storedUpTo, text, textsOf } from "../support/held.ts";
+import { codeOf } from "../support/lifecycle.ts";
+import { dataOf, linesOf } from "../support/scene.ts";
+import { endOf, eventOf, snapshotWhere, typesOf } from "../support/wait.ts";
+
+/** The session as the storage has it, opened by a host of its own. */
+async function reopened(storage: SessionStorage, options: HarnessOptions = {}): Promise<Agent> {
+  const harness = harnessWith({ model: scriptedModel(["hi", "again"]), storage, ...options });
+  return (await harness.agents.open({ id: "s" })).agent;
+}
+
+/** A session with these in its queue and nothing else, whose host is gone. */
+async function left(act: (agent: Agent) => void): Promise<SessionStorage> {
+  const agent = await reopened(memoryStorage());
+  act(agent);
+  return storedUpTo(agent.session, agent.session.seq);
+}
+
+anywhere("#87 D13 there is one inbox: sends and steers are taken in the order of their acceptance", async (open) => {
+  const held = heldAnswer("hi");
+  const model = scriptedModel([held.answer, "again"]);
+  const agent = await open({ model });
+  agent.send("one");
+  await held.asked;
+  agent.send("two", { id: "m2" });
+  agent.steer("three", { id: "m3" });
+  agent.send("four", { id: "m4" });
+  expect(agent.queue.map(({ id, as }) => [id, as])).toEqual([
+    ["m2", "send"],
+    ["m3", "steer"],
+    ["m4", "send"],
+  ]);
+  // A cut-off answer ends the turn, so what steers is left over: it keeps its place.
+  agent.cancel("enough", { queue: "keep" });
+  await agent.whenIdle();
+  expect(textsOf(agent.session)).toEqual(["one", "two", "three", "four"]);
+  expect(agent.queue).toEqual([]);
+  held.give();
+});
+
+anywhere("#87 a turn takes all that is queued at its start, and empties the queue", async (open) => {
+  const agent = await open({ model: scriptedModel(["hi"]) });
+  agent.send("one", { id: "m1" });
+  agent.send("two", { id: "m2" });
+  agent.send("three", { id: "m3" });
+  await agent.whenIdle();
+  expect(dataOf(agent.session, "turn/start").map(({ messages }) => messages)).toEqual([["m1", "m2", "m3"]]);
+  expect(textsOf(agent.session)).toEqual(["one", "two", "three"]);
+  expect(agent.queue).toEqual([]);
+});
+
+local("#88 only what is accepted wakes the loop: neither configure, nor inject, nor withdraw, nor cancel", async () => {
+  const model = scriptedModel([]);
+  const harness = harnessWith({ model });
+  const statuses = statusesOf(harness);
+  const { agent } = await harness.agents.open({ id: "s" });
+  agent.configure({ temperature: 0 });
+  agent.inject("context");
+  expect(await agent.withdraw("nothing")).toBe(false);
+  agent.cancel();
+  await agent.whenIdle();
+  expect([statuses, model.requests]).toEqual([[], []]);
+});
+
+local("#88 what is queued before the loop waits is taken at once, and a disposal ends the wait", async () => {
+  const harness = harnessWith({ model: scriptedModel(["hi"]) });
+  harness.hooks.on("agent/session-start", ({ agent }) => void agent.send("at the start"));
+  const { agent, dispose } = await harness.agents.open({ id: "s" });
+  await agent.whenIdle();
+  expect(textsOf(agent.session)).toEqual(["at the start"]);
+  await dispose();
+  expect(agent.status).toBe("disposed");
+});
+
+// #89, the one waiter of the inbox, is inside; its nearest observable: many wakes in one frame make one turn.
+anywhere("#89 messages that come in one burst wake the loop once, and none is lost", async (open) => {
+  const model = scriptedModel(["hi"]);
+  const agent = await open({ model });
+  const texts = Array.from({ length: 50 }, (_, i) => `message ${i}`);
+  for (const one of texts) agent.send(one);
+  await agent.whenIdle();
+  expect(textsOf(agent.session)).toEqual(texts);
+  expect(model.requests).toHaveLength(1);
+});
+
+anywhere("#90 D13 withdraw takes back what is queued; what a turn has taken it does not", async (open) => {
+  const held = heldAnswer("hi");
+  const agent = await open({ model: scriptedModel([held.answer]) });
+  agent.send("go", { id: "m1" });
+  await held.asked;
+  agent.send("never", { id: "m2" });
+  expect(await agent.withdraw("m2")).toBe(true);
+  expect(await agent.withdraw("m2")).toBe(false);
+  expect(await agent.withdraw("m1")).toBe(false);
+  expect(await agent.withdraw("nothing")).toBe(false);
+  expect(dataOf(agent.session, "inbox/dropped")).toEqual([{ ids: ["m2"], reason: "withdrawn" }]);
+  held.give();
+  await agent.whenIdle();
+  expect(textsOf(agent.session)).toEqual(["go"]);
+});
+
+local("#90 D13 withdraw between the start of a turn and its messages is too late", async () => {
+  const harness = harnessWith({ model: scriptedModel(["hi"]) });
+  const { agent } = await harness.agents.open({ id: "s" });
+  const answers: boolean[] = [];
+  agent.on("turn/start", () => void agent.withdraw("m1").then((gone) => answers.push(gone)));
+  agent.send("go", { id: "m1" });
+  await agent.whenIdle();
+  expect(answers).toEqual([false]);
+  expect(textsOf(agent.session)).toEqual(["go"]);
+});
+
+local("#90 withdrawing all of it in the listener of `running` goes back to idle without a turn", async () => {
+  const harness = harnessWith({ model: scriptedModel([]) });
+  const statuses = statusesOf(harness);
+  const { agent } = await harness.agents.open({ id: "s" });
+  harness.hooks.on("agent/status", ({ status }) => void (status === "running" && agent.withdraw("m1")));
+  agent.send("go", { id: "m1" });
+  await agent.whenIdle();
+  expect(statuses).toEqual(["running", "idle"]);
+  expect(typesOf(agent.session)).toEqual(["inbox/queued", "inbox/dropped"]);
+});
+
+anywhere("#90 an id that was withdrawn, dropped or consumed is not accepted again", async (open) => {
+  const agent = await open({ model: scriptedModel(["hi"]) });
+  agent.send("withdrawn", { id: "m1" });
+  await agent.withdraw("m1");
+  agent.send("dropped", { id: "m2" });
+  agent.cancel();
+  agent.send("go", { id: "m3" });
+  await agent.whenIdle();
+  for (const id of ["m1", "m2", "m3"]) expect(agent.send("again", { id })).toBe(id);
+  await agent.whenIdle();
+  expect(textsOf(agent.session)).toEqual(["go"]);
+  expect(dataOf(agent.session, "inbox/queued")).toHaveLength(3);
+});
+
+local("#90 an append that is refused leaves the queue as it was", async () => {
+  const storage = failingStorage();
+  const harness = harnessWith({ model: scriptedModel(["hi"]), storage });
+  const { agent } = await harness.agents.open({ id: "s" });
+  storage.always(refuses("SESSION_CONFLICT"));
+  agent.send("go");
+  await snapshotWhere(agent, ({ durable }) => durable === "lost");
+  await agent.whenIdle();
+  const snapshot = agent.getSnapshot();
+  const { seq } = agent.session;
+  for (const verb of ["send", "steer", "inject"] as const) {
+    expect(await codeOf(() => agent[verb]("more"))).toBe("READ_ONLY");
+  }
+  expect(agent.getSnapshot()).toBe(snapshot);
+  expect(agent.session.seq).toBe(seq);
+});
+
+local("D13 #90 what is queued survives its host: it is queued again without a second word, and runs", async () => {
+  const storage = await left((agent) => {
+    agent.send("one", { id: "m1", source: { kind: "mail" } });
+    agent.send("two", { id: "m2" });
+  });
+  const queued: string[] = [];
+  const order: string[] = [];
+  const agent = await reopened(storage, {
+    plugins: [
+      ({ hooks }) => {
+        hooks.on("agent/queued", ({ message }) => void queued.push(message.id));
+        hooks.on("agent/session-start", ({ agent: { queue } }) => {
+          order.push(...queue.map(({ id, as }) => `${as} ${id}`), "session-start");
+        });
+        hooks.on("agent/status", ({ status }) => void order.push(status));
+      },
+    ],
+  });
+  await agent.whenIdle();
+  expect(queued).toEqual([]);
+  expect(order).toEqual(["send m1", "send m2", "session-start", "running", "idle"]);
+  expect(dataOf(agent.session, "inbox/queued")).toHaveLength(2);
+  expect(dataOf(agent.session, "user/message")).toEqual([
+    { id: "m1", content: text("one"), source: { kind: "mail" } },
+    { id: "m2", content: text("two"), source: { kind: "user" } },
+  ]);
+  expect(endOf(agent.session)).toEqual({ kind: "completed" });
+});
+
+local("D13 what was withdrawn, dropped by a cancel, blocked or consumed does not come back", async () => {
+  const blocking = scriptedModel(["hi"]);
+  const harness = harnessWith({ model: blocking });
+  const { agent } = await harness.agents.open({ id: "s" });
+  harness.hooks.on("agent/prompt-submit", async ({ id }, next) =>
+    id === "m3" ? { kind: "block", reason: "no" } : next(),
+  );
+  agent.send("cancelled", { id: "m0" });
+  agent.cancel();
+  agent.send("withdrawn", { id: "m1" });
+  await agent.withdraw("m1");
+  agent.send("go", { id: "m2" });
+  agent.send("blocked", { id: "m3" });
+  await agent.whenIdle();
+  const again = await reopened(await storedUpTo(agent.session, agent.session.seq));
+  expect(again.queue).toEqual([]);
+  await again.whenIdle();
+  expect(again.session.seq).toBe(agent.session.seq);
+});
+
+local("D13 steering that its host left behind becomes a send, in its place", async () => {
+  const held = heldTool();
+  const harness = harnessWith({ model: scriptedModel([calls("held")]), tools: [held.tool] });
+  const { agent } = await harness.agents.open({ id: "s" });
+  agent.send("go");
+  await held.started;
+  agent.send("two", { id: "m2" });
+  agent.steer("three", { id: "m3" });
+  agent.send("four", { id: "m4" });
+  const storage = await storedUpTo(agent.session, agent.session.seq);
+  const queue: string[] = [];
+  const plugins: HarnessOptions["plugins"] = [
+    ({ hooks }) => {
+      hooks.on("agent/session-start", ({ agent: one }) => void queue.push(...one.queue.map(({ as, id }) => `${as} ${id}`)));
+    },
+  ];
+  const again = await reopened(storage, { plugins });
+  expect(queue).toEqual(["send m2", "send m3", "send m4"]);
+  await again.whenIdle();
+  expect(textsOf(again.session)).toEqual(["go", "two", "three", "four"]);
+  expect(textsOf(again.session, "steering/message")).toEqual([]);
+});
+
+local("D13 a fork never runs what was queued in its seed, and the source does", async () => {
+  const held = heldAnswer("one");
+  const model = scriptedModel([held.answer, "two"]);
+  const harness = harnessWith({ model });
+  const { agent } = await harness.agents.open({ id: "s" });
+  const turn = eventOf(agent.session, "turn/end");
+  agent.send("go");
+  await held.asked;
+  agent.send("next", { id: "m2" });
+  held.give();
+  const { seq } = await turn;
+  const fork = await harness.agents.fork({ from: "s", at: seq, id: "fork" });
+  expect(fork.agent.queue).toEqual([]);
+  await agent.whenIdle();
+  await fork.agent.whenIdle();
+  expect(textsOf(agent.session)).toEqual(["go", "next"]);
+  expect(textsOf(fork.agent.session)).toEqual(["go"]);
+  expect(linesOf(fork.agent.session.deriveMessages())).toEqual(["user: go", "assistant: one"]);
+});
+
+local("D13 a message that cut short three turns is dropped at the third opening, and that is reported", async () => {
+  let storage = await left((agent) => void agent.send("deadly", { id: "m1" }));
+  for (const opening of [1, 2, 3]) {
+    // The host dies while a hook looks at the message: the turn has begun, and the message is not in it yet.
+    const dying = harnessWith({ model: scriptedModel([]), storage });
+    dying.hooks.on("agent/prompt-submit", () => new Promise(() => {}));
+    const { agent } = await dying.agents.open({ id: "s" });
+    await eventOf(agent.session, "turn/start", ({ data }) => data.turn === opening);
+    expect(dataOf(agent.session, "turn/start").at(-1)?.messages).toEqual(["m1"]);
+    storage = await storedUpTo(agent.session, agent.session.seq);
+  }
+  const harness = harnessWith({ model: scriptedModel([]), storage });
+  const { agent } = await harness.agents.open({ id: "s" });
+  await agent.whenIdle();
+  expect(dataOf(agent.session, "turn/end").map(({ reason }) => reason.kind)).toEqual(Array(3).fill("interrupted"));
+  expect(dataOf(agent.session, "inbox/dropped")).toEqual([{ ids: ["m1"], reason: "cut short" }]);
+  expect(harness.diagnostics.map(({ code }) => code)).toEqual(["MESSAGE_DROPPED"]);
+  expect(agent.queue).toEqual([]);
+});
+
+anywhere("D13 D30 a message with `output` opens a turn of its own, and splits the queue there", async (open) => {
+  const model = scriptedModel(["one", "two", "{}", "four"]);
+  const agent = await open({ model });
+  const schema = { type: "object" };
+  const held = ["a", "b"].map((id) => agent.send(id, { id }));
+  agent.send("c", { id: "c", output: schema });
+  agent.send("d", { id: "d" });
+  await agent.whenIdle();
+  expect(dataOf(agent.session, "turn/start").map(({ messages }) => messages)).toEqual([held, ["c"], ["d"]]);
+  expect(model.requests.map(({ config }) => config.responseFormat)).toEqual([
+    undefined,
+    { type: "json", schema },
+    undefined,
+  ]);
+});
+
+// #91, a fold that says what became of consumed input, is not adopted: `run` tells it of one message (D30).

@@ -61,6 +61,7 @@ export function createHarness(options: HarnessOptions = {}): Harness {
     newId,
     report,
     defaultModel: registerDefault(models, options.model),
+    routes: new WeakMap(),
     maxParallelToolCalls: options.maxParallelToolCalls ?? 10,
     interactive: options.interactive ?? true,
   };
@@ -81,7 +82,7 @@ export function createHarness(options: HarnessOptions = {}): Harness {
     clock,
     newId,
     report,
-    use: (plugin) => usePlugin(plugin, harness, undo, report),
+    use: (plugin) => usePlugin(plugin, harness, undo, hooks, report),
     get ready() {
       return ready;
     },
@@ -102,7 +103,7 @@ export function createHarness(options: HarnessOptions = {}): Harness {
   }
 
   if (options.system !== undefined) prompt.section({ name: "persona", order: 0, literal: true, text: options.system });
-  prompt.variable("model", () => ground.defaultModel);
+  prompt.variable("model", ({ agent }) => (agent ? ground.routes.get(agent)?.() : ground.defaultModel));
   prompt.variable("cwd", ({ session }) => session?.header.meta.cwd);
   for (const tool of options.tools ?? []) tools.register(tool);
   for (const plugin of options.plugins ?? []) harness.use(plugin);

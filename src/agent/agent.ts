@@ -86,6 +86,10 @@ export function createAgent({ live, options, scope, desk, newId, tell, flush }: 
     woken = undefined;
   }
 
+  function injectsWait(): boolean {
+    return queuedMessages(state).some((entry) => entry.as === "inject");
+  }
+
   /** Whoever waits for idle has it, as nothing runs and nothing will. */
   function releaseIdle(): void {
     const waiters = idle;
@@ -138,7 +142,7 @@ export function createAgent({ live, options, scope, desk, newId, tell, flush }: 
     inject(content, sendOptions = {}) {
       checkAlive();
       // Between a call and its result nothing may stand: what comes then waits for the end of the batch.
-      if (unansweredCalls(state).length > 0) return queue(content, sendOptions, "inject");
+      if (unansweredCalls(state).length > 0 || injectsWait()) return queue(content, sendOptions, "inject");
       const { id = newId(), source } = sendOptions;
       const message = { id: String(id).toWellFormed(), content: contentOf(content), source: sourceOf(source) };
       if (state.accepted.has(message.id)) return message.id;

@@ -1,60 +1,57 @@
 /** Follows one message through the log: which turn takes it, and how that ends. */
 import { TurnloopError } from "../errors.ts";
-import type { Message, ModelChunk, Usage } from "../model/types.ts";
+import type { ModelChunk, Usage } from "../model/types.ts";
 import { addUsage } from "../model/usage.ts";
+import { createSurface } from "../session/surface.ts";
 import type { SessionEvent, TurnEndReason } from "../session/types.ts";
 import type { RunResult } from "./run.ts";
 import type { Agent } from "./types.ts";
 
-export interface FollowedTurn {
-  /** Of the turn that has taken the message. */
-  readonly number: number | undefined;
-  readonly ended: boolean;
+export interface FollowedMessage {
   readonly result: Promise<RunResult>;
-  /** The events of the turn: those that were, then those that come. */
+  /** Takes it back, or ends the turn that has it; what others have queued stays. */
+  abort(): void;
+  /** The events of the turn that takes it: those that were, then those that come. */
   follow(event: (event: SessionEvent) => void, end: () => void): () => void;
 }
 
 type Outcome = RunResult["reason"];
 
 /** Follows the message `id`, which entered the log at `from` or later. */
-export function foldTurn(agent: Agent, id: string, from: number): FollowedTurn {
+export function followMessage(agent: Agent, id: string, from: number): FollowedMessage {
   const { session } = agent;
-  let number: number | undefined;
-  let start: number | undefined;
+  /** The turn that has taken it, while it has. */
+  let turn: { readonly number: number; readonly start: number } | undefined;
+  let consumed = false;
+  let aborted = false;
   let blocked: string | undefined;
   let outcome: Outcome | undefined;
-  const followers = new Set<{ event(event: SessionEvent): void; end(): void }>();
+  const followers = new Set<() => void>();
   const settled = Promise.withResolvers<RunResult>();
-
-  function settle(reason: Outcome): void {
-    outcome = reason;
-    off();
-    for (const follower of followers) follower.end();
-    followers.clear();
-    // The result counts once it is stored; a storage that does not answer is not waited for.
-    const stored = agent.flush().catch((error: unknown) => {
-      if (TurnloopError.is(error, "SESSION_CONFLICT") || TurnloopError.is(error, "SESSION_EXISTS")) throw error;
-    });
-    stored.then(
-      () => settled.resolve(resultOf(agent, number === undefined ? undefined : { number, start: start! }, reason)),
-      settled.reject,
-    );
-  }
 
   function take(event: SessionEvent): void {
     if (outcome) return;
     if (event.type === "turn/start" && event.data.messages?.includes(id)) {
-      number = event.data.turn;
-      start = event.seq;
+      turn = { number: event.data.turn, start: event.seq };
+      for (const begin of [...followers]) begin();
+    } else if (event.type === "user/message") {
+      consumed ||= event.data.id === id;
+    } else if (event.type === "prompt/blocked" && event.data.id === id) {
+      blocked = event.data.reason;
+    } else if (isDropped(event)) {
+      // A message that its own turn drops is told by the end of that turn.
+      if (turn) consumed = true;
+      else settle({ kind: "dropped" });
+    } else if (event.type === "turn/end" && event.data.turn === turn?.number) {
+      if (consumed || blocked !== undefined) settle(endOf(event.data.reason));
+      else giveBack();
     }
-    if (number !== undefined) for (const follower of followers) follower.event(event);
-    if (event.type === "prompt/blocked" && event.data.id === id) blocked = event.data.reason;
-    else if (event.type === "turn/end" && event.data.turn === number) settle(endOf(event.data.reason));
-    else if (isDropped(event)) {
-      // A message that fails its own turn's hooks is told by the end of that turn.
-      if (number === undefined) settle({ kind: "dropped" });
-    }
+  }
+
+  /** The turn has ended without it: it is queued again. */
+  function giveBack(): void {
+    turn = undefined;
+    if (aborted) void agent.withdraw(id).catch(() => {});
   }
 
   function isDropped(event: SessionEvent): boolean {
@@ -64,6 +61,17 @@ export function foldTurn(agent: Agent, id: string, from: number): FollowedTurn {
 
   function endOf(reason: TurnEndReason): Outcome {
     return blocked === undefined || reason.kind === "aborted" ? reason : { kind: "blocked", reason: blocked };
+  }
+
+  function settle(reason: Outcome): void {
+    outcome = reason;
+    off();
+    for (const begin of [...followers]) begin();
+    // The result counts once it is stored; a storage that does not answer is not waited for.
+    const stored = agent.flush().catch((error: unknown) => {
+      if (TurnloopError.is(error, "SESSION_CONFLICT")) throw error;
+    });
+    stored.then(() => settled.resolve(resultOf(agent, turn, reason)), settled.reject);
   }
 
   /** Until the log has told, or never will. */
@@ -82,7 +90,7 @@ export function foldTurn(agent: Agent, id: string, from: number): FollowedTurn {
   function fail(code: string, message: string): void {
     outcome = { kind: "dropped" };
     off();
-    for (const follower of followers) follower.end();
+    for (const begin of [...followers]) begin();
     settled.reject(new TurnloopError(code, message));
   }
 
@@ -92,25 +100,45 @@ export function foldTurn(agent: Agent, id: string, from: number): FollowedTurn {
   else void watch();
 
   return {
-    get number() {
-      return number;
-    },
-    get ended() {
-      return outcome !== undefined;
-    },
     result: settled.promise,
+
+    abort() {
+      aborted = true;
+      const stop = (withdrawn: boolean): void => {
+        if (!withdrawn && !outcome) agent.cancel("the run was aborted", { queue: "keep" });
+      };
+      agent.withdraw(id).then(stop, () => {});
+    },
+
     follow(event, end) {
-      if (start !== undefined) {
-        for (let seq = start; seq < session.seq; seq += 1) {
-          const past = session.at(seq)!;
-          event(past);
-          if (past.type === "turn/end") break;
+      let offTurn = (): void => {};
+      const begin = (): void => {
+        if (!turn) {
+          if (outcome) end();
+          return;
         }
-      }
-      if (outcome) end();
-      const follower = { event, end };
-      if (!outcome) followers.add(follower);
-      return () => void followers.delete(follower);
+        followers.delete(begin);
+        const { number, start } = turn;
+        let over = false;
+        const each = (one: SessionEvent): void => {
+          if (over) return;
+          event(one);
+          if (one.type !== "turn/end" || one.data.turn !== number) return;
+          over = true;
+          offTurn();
+          // A message that was given back is followed into the next turn.
+          if (consumed || blocked !== undefined || outcome) end();
+          else followers.add(begin);
+        };
+        offTurn = session.subscribe(each, { from: start });
+        if (over) offTurn();
+      };
+      followers.add(begin);
+      begin();
+      return () => {
+        followers.delete(begin);
+        offTurn();
+      };
     },
   };
 }
@@ -120,47 +148,23 @@ function resultOf(
   turn: { readonly number: number; readonly start: number } | undefined,
   reason: Outcome,
 ): RunResult {
-  const messages: Message[] = [];
-  const names = new Map<string, string>();
+  const surface = createSurface();
   let usage: Usage = {};
   let text = "";
   for (let seq = turn?.start ?? agent.session.seq; seq < agent.session.seq; seq += 1) {
     const event = agent.session.at(seq)!;
-    switch (event.type) {
-      case "user/message":
-      case "steering/message":
-      case "context/message":
-        messages.push({ role: "user", content: event.data.content, source: event.data.source });
-        break;
-      case "assistant/message": {
-        const { content, model } = event.data;
-        if (content.length > 0) messages.push({ role: "assistant", content, model });
-        text = content.map((block) => (block.type === "text" ? block.text : "")).join("");
-        usage = addUsage(usage, event.data.usage);
-        break;
-      }
-      case "tool/call":
-        names.set(event.data.callId, event.data.name);
-        break;
-      case "tool/result": {
-        const { callId, content, isError } = event.data;
-        messages.push({
-          role: "tool",
-          content: [{ type: "tool-result", callId, name: names.get(callId) ?? "", content, isError }],
-        });
-        break;
-      }
-      case "request/failed":
-      case "model/aux":
-        usage = addUsage(usage, event.data.usage);
-        break;
-      case "turn/end":
-        seq = agent.session.seq;
-        break;
-      default:
+    // Alone, without what stands before it, a replacement has nothing to replace.
+    if (event.surface === undefined || event.surface === "append") surface.add(event);
+    if (event.type === "assistant/message") {
+      text = event.data.content.map((block) => (block.type === "text" ? block.text : "")).join("");
+      usage = addUsage(usage, event.data.usage);
+    } else if (event.type === "request/failed" || event.type === "model/aux") {
+      usage = addUsage(usage, event.data.usage);
+    } else if (event.type === "turn/end") {
+      break;
     }
   }
-  return { reason, ...(turn && { turn: turn.number }), text, messages, usage, output: undefined };
+  return { reason, ...(turn && { turn: turn.number }), text, messages: surface.messages(), usage, output: undefined };
 }
 
 /** The text of the answers, as it is written. */

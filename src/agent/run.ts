@@ -5,7 +5,7 @@ import type { ContentInput, Message, Usage } from "../model/types.ts";
 import type { SessionEvent, TurnEndReason } from "../session/types.ts";
 import type { StandardSchema } from "../tools/types.ts";
 import { createQueue } from "./event-queue.ts";
-import { foldTurn, textOf } from "./run-fold.ts";
+import { followMessage, textOf } from "./run-fold.ts";
 import type { Agent } from "./types.ts";
 
 export interface RunOptions {
@@ -57,21 +57,15 @@ export function run(
     throw new TurnloopError("ABORTED", "the run was aborted before it began", { cause: signal.reason });
   const from = agent.session.seq;
   const id = agent.send(content);
-  const turn = foldTurn(agent, id, from);
-
-  const abort = (): void => {
-    const { number } = turn;
-    if (number === undefined) void agent.withdraw(id).catch(() => {});
-    else if (!turn.ended) agent.cancel("the run was aborted");
-  };
-  signal?.addEventListener("abort", abort, { once: true });
-  const result = turn.result.finally(() => signal?.removeEventListener("abort", abort));
+  const message = followMessage(agent, id, from);
+  signal?.addEventListener("abort", message.abort, { once: true });
+  const result = message.result.finally(() => signal?.removeEventListener("abort", message.abort));
   // Whoever only iterates must not be told twice.
   result.catch(() => {});
 
   async function* events(): AsyncGenerator<SessionEvent> {
     const queue = createQueue<SessionEvent>();
-    const off = turn.follow(queue.push, queue.end);
+    const off = message.follow(queue.push, queue.end);
     try {
       yield* queue;
     } finally {

@@ -40,6 +40,8 @@ export interface Dispatch extends Hooks {
     ends?: (answer: unknown) => boolean,
   ): Awaitable<Answer<K> | undefined>;
   parallel<K extends ParallelName>(name: K, payload: Payload<K>): Promise<void>;
+  /** Throws SCOPE_CLOSED once the layer is unwound: then nothing is registered on it any more, hooks or other. */
+  checkOpen(): void;
   /** Removes every listener of this layer, and takes no more. */
   unwind(): void;
 }
@@ -103,8 +105,7 @@ export function createHooks(report: Report, parent?: Dispatch): Dispatch {
       if (typeof listener !== "function") {
         throw new TurnloopError("INVALID_HOOK", `the listener of ${String(name)} must be a function`);
       }
-      if (layer.closed)
-        throw new TurnloopError("SCOPE_CLOSED", `the layer of ${name} is unwound; register on one that is alive`);
+      dispatch.checkOpen();
       const { signal, prepend } = options;
       if (signal?.aborted) return () => {};
       // A wrapper of its own, so that one function registered twice is removed once at a time.
@@ -119,6 +120,10 @@ export function createHooks(report: Report, parent?: Dispatch): Dispatch {
       };
       signal?.addEventListener("abort", off, { once: true });
       return off;
+    },
+
+    checkOpen() {
+      if (layer.closed) throw new TurnloopError("SCOPE_CLOSED", "this layer is unwound; register on one that is alive");
     },
 
     heard: (name) => listeners(name).length > 0,

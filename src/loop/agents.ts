@@ -29,7 +29,7 @@ export function createAgents(ground: Ground): AgentService {
   const { hooks, models, newId, report, sessions } = ground;
   const registry: AgentRegistry = createRegistry(hooks);
   const sharing = createSharing();
-  const owners: Owners = { registry, lives: new Map() };
+  const owners: Owners = { registry, lives: new Map(), check: () => births.check() };
   const births = createBirths(owners);
   let factory: AgentFactory | undefined;
 
@@ -75,9 +75,14 @@ export function createAgents(ground: Ground): AgentService {
   async function resumeStored(options: ResumeAgentOptions, work: Stoppable): Promise<Begun | undefined> {
     check(options);
     checkId(options.id);
-    const archive = await work.wait(sessions.read(options.id));
-    if (!archive) return undefined;
-    return begin(ground, owners, { archive, stored: archive.events.length, source: "resume", options, work });
+    const opened = sessions.opening(options.id);
+    try {
+      const archive = await work.wait(sessions.read(options.id));
+      if (!archive) return undefined;
+      return await begin(ground, owners, { archive, stored: archive.events.length, source: "resume", options, work });
+    } finally {
+      opened();
+    }
   }
 
   async function resumeOrCreate(options: OpenAgentOptions, work: Stoppable): Promise<Begun> {
@@ -107,8 +112,13 @@ export function createAgents(ground: Ground): AgentService {
       for (;;) {
         const agent = registry.get(options.id);
         const life = agent && owners.lives.get(agent);
-        if (agent && !life) return { agent, async dispose() {} };
-        if (life && !sharing.has(options.id)) sharing.hold(life.begun);
+        // An agent whose log has lost against another writer's gives way to that.
+        if (life && agent.getSnapshot().durable === "lost") await life.begun.dispose();
+        else if (life && !sharing.has(options.id)) sharing.hold(life.begun);
+        else if (agent && !sharing.has(options.id)) return { agent, async dispose() {} };
+        else if (!agent && sessions.live(options.id)) {
+          throw new TurnloopError("SESSION_LIVE", `the session ${options.id} lives here without an agent`);
+        }
         try {
           return await sharing.open(options.id, options.signal, make, (joined) => tellJoined(joined, options));
         } catch (thrown) {
@@ -120,7 +130,7 @@ export function createAgents(ground: Ground): AgentService {
     },
 
     async create(options = {}) {
-      if (factory) return factory.create(options);
+      if (factory) return births.bear(options, () => factory!.create(options));
       return sharing.hold(await births.bear(options, (work) => createNew(options, work)));
     },
 
@@ -128,7 +138,7 @@ export function createAgents(ground: Ground): AgentService {
       checkId(options?.id);
       if (registry.get(options.id))
         throw new TurnloopError("SESSION_LIVE", `the session ${options.id} is live already; \`open\` joins it`);
-      if (factory) return factory.resume(options);
+      if (factory) return births.bear(options, () => factory!.resume(options));
       const begun = await births.bear(options, (work) => resumeStored(options, work));
       if (!begun) throw notFound(options.id);
       return sharing.hold(begun);
@@ -153,7 +163,7 @@ export function createAgents(ground: Ground): AgentService {
           parent: { id: from, seq: seed.length },
         };
       };
-      if (factory) return factory.create(await births.bear(options, cut));
+      if (factory) return births.bear(options, async (work) => factory!.create(await cut(work)));
       return sharing.hold(await births.bear(options, async (work) => createNew(await cut(work), work)));
     },
 
@@ -196,10 +206,11 @@ export function createAgents(ground: Ground): AgentService {
     },
   };
 
-  function tellJoined(agent: Agent, { model, call, context, meta, setup }: OpenAgentOptions): void {
+  function tellJoined(agent: Agent, { model, call, context, meta, setup, owner }: OpenAgentOptions): void {
     const { options, session } = agent;
     const differs =
       setup !== undefined ||
+      (owner !== undefined && !registry.isOwnedBy(agent.id, owner)) ||
       (model !== undefined && model !== options.model) ||
       (call !== undefined && !jsonEqual(call, options.call)) ||
       (context !== undefined && context !== options.context) ||

@@ -32,9 +32,9 @@ export function createBirths(owners: Owners): Births {
       const abort = (): void => work.stop(abortReason(signal!));
       signal?.addEventListener("abort", abort, { once: true });
       const orphan = (): void => {
-        if (working.has(work)) work.stop(new TurnloopError("AGENT_DISPOSED", `the owner ${owner!.id} was disposed`));
+        work.stop(new TurnloopError("AGENT_DISPOSED", `the owner ${owner!.id} was disposed`));
       };
-      if (owner) owners.lives.get(owner)?.begun.onEnding?.(orphan);
+      const offOwner = owner && owners.lives.get(owner)?.begun.onEnding?.(orphan);
       working.add(work);
       const birth = make(work);
       pending.add(birth);
@@ -43,6 +43,7 @@ export function createBirths(owners: Owners): Births {
       } finally {
         pending.delete(birth);
         working.delete(work);
+        offOwner?.();
         signal?.removeEventListener("abort", abort);
       }
     },

@@ -1,7 +1,7 @@
 /** Builds one agent in private: its layer of hooks, tools and prompt, its handle, and what its loop needs. */
 import { createAgent, type AgentCore } from "../agent/agent.ts";
 import type { Agent, AgentOptions } from "../agent/types.ts";
-import { messageOf, toError, type Report } from "../errors.ts";
+import { messageOf, toError, TurnloopError, type Report } from "../errors.ts";
 import { createHooks, type Dispatch } from "../hooks/hooks.ts";
 import type { Unregister } from "../hooks/types.ts";
 import { createDesk, type Desk } from "../interaction/desk.ts";
@@ -9,6 +9,7 @@ import { jsonCopy } from "../json.ts";
 import type { CallConfig, ModelRegistry } from "../model/types.ts";
 import { createPrompt, type PromptLayer } from "../prompt/prompt.ts";
 import type { AgentScope, Clock, Harness, Plugin } from "../scope.ts";
+import { PATIENCE_MS } from "../storage/recorder.ts";
 import type { LiveSession } from "../storage/live.ts";
 import type { Archive } from "../storage/archive.ts";
 import type { SessionStore } from "../storage/sessions.ts";
@@ -27,6 +28,8 @@ export interface Ground {
   readonly newId: () => string;
   readonly report: Report;
   readonly defaultModel: string | undefined;
+  /** Which model an agent's next request goes to, as far as no hook says otherwise. */
+  readonly routes: WeakMap<Agent, () => string | undefined>;
   readonly maxParallelToolCalls: number;
   readonly interactive: boolean;
 }
@@ -57,7 +60,10 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
 
   const flush = async (): Promise<void> => {
     const { session } = log;
-    const results = await Promise.allSettled([hooks.parallel("session/flush", { session }), recorder.settle()]);
+    const listeners = hooks.heard("session/flush")
+      ? withinPatience(clock, hooks.parallel("session/flush", { session }))
+      : undefined;
+    const results = await Promise.allSettled([listeners, recorder.settle()]);
     for (const result of results) if (result.status === "rejected") throw result.reason;
   };
   const tellError = (error: unknown): void => {
@@ -102,7 +108,7 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
   };
 
   const config = configOf(agentOptions, ground.defaultModel);
-  prompt.variable("model", () => log.state.configured.model ?? (config.model || undefined));
+  ground.routes.set(agent, () => log.state.configured.model ?? (config.model || undefined));
 
   const undo = new Set<Unregister>();
   const scope: AgentScope = Object.freeze({
@@ -114,7 +120,7 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
     hooks,
     tools,
     prompt,
-    use: (plugin: Plugin) => usePlugin(plugin, scope, undo, report),
+    use: (plugin: Plugin) => usePlugin(plugin, scope, undo, hooks, report),
   });
   const instance: Instance = {
     agent,
@@ -152,6 +158,22 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
   };
 }
 
+/** Nobody waits for a deaf listener. */
+async function withinPatience(clock: Clock, listeners: Promise<void>): Promise<void> {
+  const done = new AbortController();
+  const late = clock.sleep(PATIENCE_MS, done.signal).then(
+    () => {
+      throw new TurnloopError("FLUSH_FAILED", `a listener of session/flush took longer than ${PATIENCE_MS} ms`);
+    },
+    () => {},
+  );
+  try {
+    await Promise.race([listeners, late]);
+  } finally {
+    done.abort();
+  }
+}
+
 function configOf({ model, call }: AgentOptions, defaultModel: string | undefined): CallConfig {
   return Object.freeze({ model: model ?? defaultModel ?? "", ...call });
 }
@@ -161,8 +183,10 @@ export function usePlugin<S extends Parameters<Plugin>[0]>(
   plugin: Plugin,
   scope: S,
   undo: Set<Unregister>,
+  hooks: Dispatch,
   report: Report,
 ): Unregister {
+  hooks.checkOpen();
   const end = plugin(scope);
   const off = (): void => {
     if (!undo.delete(off)) return;

@@ -12,6 +12,8 @@ import { reopen } from "./reopen.ts";
 export interface Owners {
   readonly registry: AgentRegistry;
   /** Every agent that is being made or is live, with its owner and what ends it. */
+  /** Throws when nothing new may begin. */
+  readonly check: () => void;
   readonly lives: Map<Agent, { readonly owner: Agent | undefined; readonly begun: Begun }>;
 }
 
@@ -27,7 +29,7 @@ export interface Birth {
 
 /** A handle that also tells when the end of its agent begins, by whomever. */
 export interface Begun extends AgentHandle {
-  onEnding?(listener: (ended: Promise<void>) => void): void;
+  onEnding?(listener: (ended: Promise<void>) => void): () => void;
 }
 
 /**
@@ -84,12 +86,15 @@ function createLife(ground: Ground, owners: Owners, built: Built, { source, opti
   let ending: Promise<void> | undefined;
   let running: Promise<void> | undefined;
   let telling = false;
-  const endListeners: ((ended: Promise<void>) => void)[] = [];
+  let told = (): void => {};
+  const endListeners = new Set<(ended: Promise<void>) => void>();
   /** What takes back the entries and the announcements that were made: agent before session. */
   const undo: { agent: (() => void)[]; session: (() => void)[] } = { agent: [], session: [] };
 
   function check(): void {
     work.check();
+    owners.check();
+    if (ending) throw new TurnloopError("AGENT_DISPOSED", `the agent ${agent.id} was disposed while it was made`);
     if (owner?.status === "disposed") throw new TurnloopError("AGENT_DISPOSED", `the owner ${owner.id} is disposed`);
   }
 
@@ -111,7 +116,9 @@ function createLife(ground: Ground, owners: Owners, built: Built, { source, opti
         check();
       } finally {
         telling = false;
+        told();
       }
+      check();
       live.recorder.wake();
       running = drive(instance).catch((cause: unknown) => {
         ground.report({
@@ -128,14 +135,16 @@ function createLife(ground: Ground, owners: Owners, built: Built, { source, opti
       agent,
       dispose() {
         if (!ending) {
-          ending = teardown();
+          // What a listener of the announcement asks for waits for the announcement to end.
+          ending = telling ? new Promise((resolve) => (told = () => resolve(teardown()))) : teardown();
           for (const listener of endListeners) listener(ending);
         }
         return ending;
       },
       onEnding(listener) {
         if (ending) listener(ending);
-        else endListeners.push(listener);
+        else endListeners.add(listener);
+        return () => void endListeners.delete(listener);
       },
     },
   };
@@ -151,7 +160,7 @@ function createLife(ground: Ground, owners: Owners, built: Built, { source, opti
     if (running) core.become("disposed");
     else core.bury();
     // Without a loop or a listener on the stack there is nothing to wait for.
-    if (running || telling || children.length > 0 || core.idleFlushes.size > 0) {
+    if (running || children.length > 0 || core.idleFlushes.size > 0) {
       await Promise.allSettled([...children, running, ...core.idleFlushes]);
       if (running && live.recorder.stored < live.log.seq)
         await instance.flush().catch((error: unknown) => instance.tellError(error));

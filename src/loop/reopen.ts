@@ -19,6 +19,10 @@ export function reopen({ log, report, tools, agent }: Instance): void {
     // Whoever had claimed a client tool has gone with the host.
     for (const interaction of log.state.interactions.values()) interaction.claimedBy = undefined;
 
+    if (!log.state.open) {
+      for (const [id, entry] of log.state.inbox)
+        if (entry.as === "steer") log.state.inbox.set(id, { ...entry, as: "send" });
+    }
     const deadly = queuedMessages(log.state).filter((entry) => entry.cutShort >= CUT_SHORT);
     for (const { id } of deadly) {
       log.write("inbox/dropped", { ids: Object.freeze([id]), reason: "cut short" });

@@ -27,17 +27,9 @@ interface Shared {
 export function createSharing(): Sharing {
   const table = new Map<string, Shared>();
 
-  function forget(id: string, shared: Shared): void {
-    if (table.get(id) === shared) table.delete(id);
-  }
-
-  /** Once its end begins, by whomever, nobody joins it any more. */
   function watch(id: string, shared: Shared, begun: Begun): Begun {
     shared.agent = begun.agent;
-    begun.onEnding?.((ended) => {
-      shared.ended = ended;
-      void ended.finally(() => forget(id, shared));
-    });
+    begun.onEnding?.((ended) => end(id, shared, ended));
     return begun;
   }
 
@@ -46,17 +38,29 @@ export function createSharing(): Sharing {
     const shared: Shared = { holders: 0, work, begun: undefined as never, agent: undefined, ended: undefined };
     table.set(id, shared);
     shared.begun = make(work).then((begun) => watch(id, shared, begun));
-    shared.begun.catch(() => forget(id, shared));
+    shared.begun.catch(() => {
+      if (table.get(id) === shared) table.delete(id);
+    });
     return shared;
   }
 
-  /** Lets go once; the last holder ends it. */
-  function release(shared: Shared, begun: Begun): () => Promise<void> {
+  /** Nobody joins it any more; who opens the id meanwhile waits for its end. */
+  function end(id: string, shared: Shared, ended: Promise<void>): void {
+    shared.ended ??= ended;
+    const forget = (): void => {
+      if (table.get(id) === shared) table.delete(id);
+    };
+    ended.then(forget, forget);
+  }
+
+  /** Lets go once; the last holder ends it, and everybody awaits that end. */
+  function release(id: string, shared: Shared, begun: Begun): () => Promise<void> {
     let released: Promise<void> | undefined;
     return () => {
       if (!released) {
         shared.holders -= 1;
-        released = shared.holders === 0 ? begun.dispose() : Promise.resolve();
+        if (shared.holders === 0 && !shared.ended) end(id, shared, begun.dispose());
+        released = shared.ended ?? Promise.resolve();
       }
       return released;
     };
@@ -76,24 +80,25 @@ export function createSharing(): Sharing {
         if (shared.holders > 0) return;
         shared.work.stop(reason);
         // It may have come to life already: then nobody wants it. Whoever opens the id now waits for its end.
-        shared.ended ??= shared.begun.then(
+        const ended = shared.begun.then(
           (late) => late.dispose(),
           () => {},
         );
+        end(id, shared, ended);
       });
       if (found) joined(begun.agent);
-      return { agent: begun.agent, dispose: release(shared, begun) };
+      return { agent: begun.agent, dispose: release(id, shared, begun) };
     },
 
     hold(begun) {
       const { id } = begun.agent;
       const known = table.get(id);
-      if (known?.agent === begun.agent) return { agent: begun.agent, dispose: release(known, begun) };
+      if (known?.agent === begun.agent) return { agent: begun.agent, dispose: release(id, known, begun) };
       const work = createStoppable();
       const shared: Shared = { holders: 1, work, begun: Promise.resolve(begun), agent: undefined, ended: undefined };
       table.set(id, shared);
       watch(id, shared, begun);
-      return { agent: begun.agent, dispose: release(shared, begun) };
+      return { agent: begun.agent, dispose: release(id, shared, begun) };
     },
   };
 }

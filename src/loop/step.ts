@@ -96,8 +96,8 @@ async function conclude(turn: Turn, goesOn: boolean): Promise<TurnEndReason | un
   if (decision.action === "continue" && decision.reason) turn.reasons.push(contextOf(decision.reason));
 
   const answer = await activity.wait(hooks.serial("agent/turn-stop", at(turn), (given) => given !== undefined));
-  if (answer) {
-    const { by, reason } = answer.stop ?? {};
+  if (answer !== undefined) {
+    const { by, reason } = (answer as typeof answer | null)?.stop ?? {};
     if (typeof by !== "string" || typeof reason !== "string") {
       throw new TurnloopError("INVALID_DECISION", "agent/turn-stop must answer { stop: { by, reason } }, or undefined");
     }

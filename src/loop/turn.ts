@@ -128,7 +128,9 @@ function endOf(turn: Turn, thrown: unknown): TurnEndReason {
 }
 
 function close(turn: Turn, reason: TurnEndReason): void {
-  const { log, report, agent } = turn.instance;
+  const { log, report, agent, core } = turn.instance;
+  // From here on a cancel has nothing to stop.
+  core.activity = undefined;
   try {
     closeTurn(log, {
       reason,

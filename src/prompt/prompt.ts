@@ -70,6 +70,7 @@ export function createPrompt({ hooks, tools, parent }: PromptDeps): PromptLayer 
 
   const layer: PromptLayer = {
     section(given) {
+      hooks.checkOpen();
       const section = checkSection(given);
       if (sections.has(section.name)) {
         throw new TurnloopError(
@@ -81,6 +82,7 @@ export function createPrompt({ hooks, tools, parent }: PromptDeps): PromptLayer 
     },
 
     variable(name, value) {
+      hooks.checkOpen();
       checkVariable(name, value);
       if (variables.has(name)) {
         throw new TurnloopError(

@@ -37,6 +37,7 @@ export function checkHeader(raw: unknown, id?: string): SessionHeader {
   const header = jsonCopy(raw) as SessionHeader;
   if (typeof header !== "object" || header === null) bad("is not an object");
   const { version, createdAt, meta, parent, seedLength } = header;
+  if (!isCount(version)) bad("needs its `version`");
   if (version !== LOG_VERSION) {
     throw new TurnloopError(
       "UNKNOWN_VERSION",

@@ -37,6 +37,8 @@ export interface TurnState {
   step: StepState | undefined;
   /** Of all its steps, in the order of the answers. */
   readonly calls: Map<string, CallState>;
+  /** Why it was cancelled: the first reason. */
+  cancelled: string | undefined;
   /** The message of this turn that asks for structured output. */
   output: JsonSchema | undefined;
 }
@@ -104,6 +106,7 @@ export function advance(state: LogState, event: SessionEvent, own: boolean): voi
         steps: 0,
         step: undefined,
         calls: new Map(),
+        cancelled: undefined,
         output: undefined,
       };
       for (const [id, entry] of state.inbox) {
@@ -152,6 +155,7 @@ export function advance(state: LogState, event: SessionEvent, own: boolean): voi
       return;
     case "agent/cancelled":
       for (const id of event.data.dropped) state.inbox.delete(id);
+      if (state.open && state.open.number === event.data.turn) state.open.cancelled ??= event.data.reason;
       return;
     case "interaction/requested":
       if (own)
@@ -256,7 +260,7 @@ export function isWaiting(state: LogState): boolean {
  * started would be run twice by going on. `idempotent` says which tools may be run again.
  */
 export function isParked(state: LogState, idempotent: (tool: string) => boolean): boolean {
-  if (!state.open?.step?.settled) return false;
+  if (!state.open?.step?.settled || state.open.cancelled !== undefined) return false;
   const asked = [...state.interactions.values()];
   const of = (call: CallState): InteractionState[] => asked.filter((one) => one.request.callId === call.block.callId);
   const isHeld = (call: CallState): boolean =>

@@ -27,35 +27,39 @@ export async function* toLines(
 
 /** Reads what `toLines` wrote, cut into pieces anywhere. Throws INVALID_IMPORT, UNKNOWN_VERSION, UNKNOWN_EVENT. */
 export async function fromLines(lines: AsyncIterable<string> | Iterable<string>): Promise<Archive> {
+  if (
+    lines === null ||
+    (typeof lines !== "object" && typeof lines !== "string") ||
+    !(Symbol.asyncIterator in Object(lines) || Symbol.iterator in Object(lines))
+  ) {
+    throw new TurnloopError("INVALID_IMPORT", "an import takes the lines of `sessions.export`");
+  }
   let header: SessionHeader | undefined;
   const events: SessionEvent[] = [];
   const take = (line: string): void => {
     if (line.trim() === "") return;
-    let value: unknown;
-    try {
-      value = JSON.parse(line);
-    } catch (cause) {
-      throw new TurnloopError(
-        "INVALID_IMPORT",
-        `line ${header ? events.length + 2 : 1} is not JSON: ${messageOf(cause)}`,
-        { cause },
-      );
-    }
-    if (!header) header = checkHeader(value);
-    else events.push(checkEvent(value, events.length));
+    if (!header) header = checkHeader(JSON.parse(line));
+    else events.push(checkEvent(JSON.parse(line), events.length));
   };
-
   let rest = "";
-  for await (const piece of lines) {
-    if (typeof piece !== "string") throw new TurnloopError("INVALID_IMPORT", "an import takes text");
-    const parts = (rest + piece).split("\n");
-    rest = parts.pop()!;
-    for (const line of parts) take(line);
+  let number = 0;
+  try {
+    for await (const piece of lines) {
+      const parts = (rest + piece).split("\n");
+      rest = parts.pop()!;
+      for (const line of parts) {
+        number += 1;
+        take(line);
+      }
+    }
+    number += 1;
+    take(rest);
+    if (!header) throw new TurnloopError("INVALID_IMPORT", "there is nothing in it");
+    return makeArchive(header, events);
+  } catch (cause) {
+    if (TurnloopError.is(cause, "UNKNOWN_VERSION") || TurnloopError.is(cause, "UNKNOWN_EVENT")) throw cause;
+    throw new TurnloopError("INVALID_IMPORT", `line ${number} cannot be imported: ${messageOf(cause)}`, { cause });
   }
-  take(rest);
-  if (!header)
-    throw new TurnloopError("INVALID_IMPORT", "there is nothing to import; give the lines of `sessions.export`");
-  return makeArchive(header, events);
 }
 
 /** A whole stored session, checked. Throws INVALID_LOG, INVALID_HEADER, UNKNOWN_VERSION, UNKNOWN_EVENT. */

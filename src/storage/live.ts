@@ -61,5 +61,10 @@ export function openLive(options: LiveOptions): LiveSession {
 /** Ends a turn that was cut short, unless it is parked. Adds nothing to the clock: the time is that of the last event. */
 export function repair(log: Log, idempotent: (tool: string) => boolean): void {
   if (isParked(log.state, idempotent)) return;
-  closeTurn(log, { reason: { kind: "interrupted" }, answer: afterDeath, time: log.at(log.seq - 1)?.time });
+  const cancelled = log.state.open?.cancelled;
+  closeTurn(log, {
+    reason: cancelled === undefined ? { kind: "interrupted" } : { kind: "aborted", reason: cancelled },
+    answer: afterDeath,
+    time: log.at(log.seq - 1)?.time,
+  });
 }

@@ -14,7 +14,7 @@ const BACKLOG = 5000;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5000;
 /** A session is degraded when a write takes longer. */
-const PATIENCE_MS = 5000;
+export const PATIENCE_MS = 5000;
 
 export interface Recorder extends Recording {
   /** How many events are stored. */
@@ -74,6 +74,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
 
   /** Writes at the end of this turn of the event loop: what it appended is one batch. */
   function wake(): void {
+    if (stored >= log.seq) return;
     if (durable === "stored") become("pending");
     if (scheduled || writing || lost || stopped) return;
     scheduled = true;
@@ -169,7 +170,12 @@ export function createRecorder(options: RecorderOptions): Recorder {
     for (const waiter of dropped) waiter.reject(error());
   }
 
-  function lose(error: TurnloopError): void {
+  function lose(cause: TurnloopError): void {
+    const error = new TurnloopError(
+      "SESSION_CONFLICT",
+      `another writer has the session ${id}; open it again to see what it wrote`,
+      { cause },
+    );
     lost = error;
     become("lost");
     onLost(error);

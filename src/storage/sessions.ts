@@ -2,7 +2,7 @@
 import { messageOf, TurnloopError, type Report } from "../errors.ts";
 import type { Dispatch } from "../hooks/hooks.ts";
 import type { Clock } from "../scope.ts";
-import { makeHeader, type HeaderInput } from "../session/header.ts";
+import { checkHeader, makeHeader, type HeaderInput } from "../session/header.ts";
 import { createLog } from "../session/log.ts";
 import { checkEvent, isCoreType } from "../session/shapes.ts";
 import { queuedMessages } from "../session/state.ts";
@@ -29,6 +29,8 @@ export interface SessionStore extends Sessions {
   live(id: string): LiveSession | undefined;
   /** The whole of a stored session, checked; undefined when it is not stored. */
   read(id: string): Promise<Archive | undefined>;
+  /** While an agent is made of it, a stored session is not written otherwise; the undo ends that. */
+  opening(id: string): () => void;
   /** Reads no events. */
   isStored(id: string): Promise<boolean>;
   /** The events of a seed, checked, detached and frozen. INVALID_LOG. */
@@ -52,6 +54,9 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
   const { storage, clock, newId, report, hooks, idempotent, onSummary } = options;
   const entered = new Map<string, LiveSession>();
   const undriven = new Set<LiveSession>();
+  /** Being opened: nothing else may write them. */
+  const opening = new Map<string, number>();
+  let closed = false;
   const defined = new Map<string, boolean>();
   const betweenTurns = (type: string): boolean => defined.get(type) === true;
 
@@ -75,40 +80,41 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
         await live.recorder.flush();
         return;
       }
-      const archive = await store.read(id);
-      if (!archive) throw notFound(id);
-      await amend(archive, archive.events.length, (session) => session.log.session.append("session/titled", { title }));
+      await claimed(id, async () => {
+        const archive = await store.read(id);
+        if (!archive) throw notFound(id);
+        await amend(archive, archive.events.length, ({ log }) => log.session.append("session/titled", { title }));
+      });
     },
 
     async delete(id) {
       if (entered.has(id))
         throw new TurnloopError("SESSION_LIVE", `the session ${id} is live here; dispose its agent first`);
-      await guarded(() => storage.delete(id));
+      await claimed(id, () => guarded(() => storage.delete(id)));
     },
 
-    async *export(id) {
+    export(id) {
       const live = entered.get(id);
-      if (live) {
-        const { log, recorder } = live;
-        const to = log.seq;
+      if (!live) return exportStored(id);
+      const { log, recorder } = live;
+      const events = log.slice(0, log.seq);
+      return (async function* () {
         await recorder.flush();
-        yield* toLines(log.session.header, one(log.slice(0, to)), to);
-        return;
-      }
-      const archive = await store.read(id);
-      if (!archive) throw notFound(id);
-      yield* toLines(archive.header, one(archive.events), archive.events.length);
+        yield* toLines(log.session.header, one(events), events.length);
+      })();
     },
 
     async import(lines, { id, move = false } = {}) {
       const { header, events } = await fromLines(lines);
-      const target: SessionHeader = id === undefined ? header : Object.freeze({ ...header, id });
+      const target = checkHeader({ ...header, ...(id !== undefined && { id }) });
       if (entered.has(target.id) || (await store.isStored(target.id))) throw exists(target.id);
-      return amend({ header: target, events }, 0, ({ log }) => {
-        repair(log, idempotent);
-        const left = queuedMessages(log.state).map((entry) => entry.id);
-        if (!move && left.length > 0) log.write("inbox/dropped", { ids: Object.freeze(left), reason: "imported" });
-      });
+      return claimed(target.id, () =>
+        amend({ header: target, events }, 0, ({ log }) => {
+          repair(log, idempotent);
+          const left = queuedMessages(log.state).map((entry) => entry.id);
+          if (!move && left.length > 0) log.write("inbox/dropped", { ids: Object.freeze(left), reason: "imported" });
+        }),
+      );
     },
 
     async flush(session) {
@@ -131,9 +137,10 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
     },
 
     async create({ id, meta, seed } = {}) {
+      if (closed) throw new TurnloopError("HARNESS_DISPOSED", "the harness is disposed; create another");
       const events = store.seed(seed ?? []);
       const header = store.header({ id: id ?? nextNumber(), meta, ...(seed && { seedLength: events.length }) });
-      if (await store.isStored(header.id)) throw exists(header.id);
+      if (entered.has(header.id) || (await store.isStored(header.id))) throw exists(header.id);
       const live = store.prepare({ header, events }, 0, hooks);
       store.enter(live);
       undriven.add(live);
@@ -163,11 +170,21 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
         return stored && readStored(id, stored);
       }),
 
+    opening(id) {
+      opening.set(id, (opening.get(id) ?? 0) + 1);
+      return () => {
+        const left = opening.get(id)! - 1;
+        if (left === 0) opening.delete(id);
+        else opening.set(id, left);
+      };
+    },
+
     isStored: (id) => guarded(async () => (await storage.load(id)) !== undefined),
 
     seed: (events) => events.map((event, seq) => checkEvent(event, seq)),
 
     async close() {
+      closed = true;
       await Promise.allSettled(
         [...undriven].map(async (live) => {
           await live.recorder.settle().finally(() => live.close());
@@ -178,6 +195,24 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
       undriven.clear();
     },
   };
+
+  /** Holds the right to write a stored session meanwhile. SESSION_LIVE, SESSION_CLAIMED. */
+  async function claimed<T>(id: string, body: () => Promise<T>): Promise<T> {
+    if (opening.has(id))
+      throw new TurnloopError("SESSION_LIVE", `the session ${id} is being opened here; wait for that`);
+    const claim = await guarded(async () => storage.claim?.(id, { mode: "fail" }));
+    try {
+      return await body();
+    } finally {
+      await claim?.release();
+    }
+  }
+
+  async function* exportStored(id: string): AsyncGenerator<string> {
+    const archive = await store.read(id);
+    if (!archive) throw notFound(id);
+    yield* toLines(archive.header, one(archive.events), archive.events.length);
+  }
 
   /** Opens a session for one change, and stores that. */
   async function amend(

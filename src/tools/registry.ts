@@ -75,6 +75,7 @@ export function createTools({ hooks, toolOrder, parent }: ToolDeps): ToolLayer {
 
   const layer: ToolLayer = {
     register(definition): Unregister {
+      hooks.checkOpen();
       const tool = compileTool(definition);
       const { name } = tool;
       if (tools.has(name)) {
@@ -95,6 +96,7 @@ export function createTools({ hooks, toolOrder, parent }: ToolDeps): ToolLayer {
     },
 
     guard(guard): Unregister {
+      hooks.checkOpen();
       if (typeof guard !== "function") throw new TurnloopError("INVALID_GUARD", "a guard must be a function");
       // A wrapper of its own, so that one function registered twice is removed once at a time.
       const entry: Guard = (execution) => guard(execution);
@@ -105,6 +107,7 @@ export function createTools({ hooks, toolOrder, parent }: ToolDeps): ToolLayer {
     },
 
     restrict(filter): Unregister {
+      hooks.checkOpen();
       if (!parent) {
         throw invalidRestriction(
           "is for the layer of an agent; what the harness itself should not offer, do not register",

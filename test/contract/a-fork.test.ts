@@ -69,12 +69,10 @@ for (const from of ["live", "stored"] as const) {
   ] as const) {
     local(`D2 a fork of a ${from} session ${what}`, async () => {
       const { disk, storage, kill } = mortal();
-      let { harness, source } = await threeTurns(storage);
+      const { harness: host, source } = await threeTurns(storage);
       const cut: Partial<ForkAgentOptions> = options(source);
-      if (from === "stored") {
-        kill();
-        harness = harnessWith({ storage: disk });
-      }
+      if (from === "stored") kill();
+      const harness = from === "live" ? host : harnessWith({ storage: disk });
       const { agent } = await harness.agents.fork({ from: "source", id: "s", ...cut });
       expect(texts(agent)).toEqual(expected);
       expect(agent.session.header.seedLength).toBe(agent.session.seq);

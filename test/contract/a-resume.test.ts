@@ -4,7 +4,7 @@ import { scriptedModel } from "turnloop/testing";
 import { expect } from "vitest";
 import { testClock } from "../support/clock.ts";
 import { harnessWith, local } from "../support/fixture.ts";
-import { codeOf, held, reasonOf, store, toldBy, type HeldStorage } from "../support/lifecycle.ts";
+import { codeOf, held, reasonOf, store, toldBy } from "../support/lifecycle.ts";
 import { storedEvents } from "../support/mortal.ts";
 import { deferred, eventOf, textOf, typesOf } from "../support/wait.ts";
 
@@ -137,13 +137,12 @@ local("#25 D2 a resume whose session comes alive while it loads rejects, and rep
   const inner = memoryStorage();
   await store(inner, "s");
   let loads = 0;
-  let slow!: HeldStorage;
+  const slow = held(inner, "load");
   const storage = {
     ...inner,
     // The first load waits.
     load: (...args: Parameters<typeof inner.load>) => ((loads += 1) === 1 ? slow.load(...args) : inner.load(...args)),
   };
-  slow = held(inner, "load");
   const harness = harnessWith({ storage, model: scriptedModel([{ text: "let me think", hang: "polite" }]) });
   const resuming = codeOf(harness.agents.resume({ id: "s" }));
   await slow.reached;

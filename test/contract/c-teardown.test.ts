@@ -258,7 +258,6 @@ local("#49 listeners that fail during the end are reported, and every stage is r
   hooks.on("agent/disposed", no);
   hooks.on("session/disposed", no);
   agent.session.subscribe(no);
-  agent.subscribe(no);
   const told = toldBy(harness.hooks);
   let unwound = false;
   agent.scope!.use(() => () => void (unwound = true));
@@ -268,6 +267,28 @@ local("#49 listeners that fail during the end are reported, and every stage is r
   expect(endOf(agent.session)).toEqual({ kind: "disposed" });
   const codes = new Set(harness.diagnostics.map(({ code }) => code));
   expect([...codes].toSorted()).toEqual(["FLUSH_FAILED", "LISTENER_FAILED"]);
+});
+
+local("#49 #215 a listener of the snapshot that throws is reported: it ends no loop, and no end", async () => {
+  const harness = harnessWith({ model: scriptedModel(["one", "two"]) });
+  const { agent, dispose } = await harness.agents.create({ id: "s" });
+  const off = agent.subscribe(() => {
+    throw new Error("no");
+  });
+  const heard: string[] = [];
+  agent.subscribe(() => void heard.push(agent.status));
+  try {
+    for (const turn of [1, 2]) {
+      agent.send("hello");
+      await promptly(agent.whenIdle());
+      expect(endOf(agent.session, turn)).toEqual({ kind: "completed" });
+    }
+    await promptly(dispose());
+  } finally {
+    off();
+  }
+  expect(heard.at(-1)).toBe("disposed");
+  expect(new Set(harness.diagnostics.map(({ code }) => code))).toEqual(new Set(["LISTENER_FAILED"]));
 });
 
 local(

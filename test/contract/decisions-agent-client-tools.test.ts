@@ -23,7 +23,7 @@ anywhere("D29 a client's body gets the arguments, and what it answers is the res
   });
   agent.send("go");
   await agent.whenIdle();
-  const [{ callId }] = dataOf(agent.session, "tool/call") as [{ callId: string }];
+  const { callId } = dataOf(agent.session, "tool/call")[0]!;
   expect(got).toEqual([{ colour: "red" }, callId, false]);
   expect(resultsOf(agent.session)).toEqual([
     { tool: "paint", says: '{"painted":true,"at":"1970-01-01T00:00:00.000Z"}' },
@@ -48,7 +48,13 @@ anywhere("D29 a client's body gets the arguments, and what it answers is the res
 });
 
 for (const [what, body, answer] of [
-  ["throws", () => { throw new Error("no paint left"); }, { fails: "Error: no paint left" }],
+  [
+    "throws",
+    () => {
+      throw new Error("no paint left");
+    },
+    { fails: "Error: no paint left" },
+  ],
   ["rejects with no error at all", () => Promise.reject("no"), { fails: "Error: no" }],
   ["answers nothing", () => undefined, { says: "null" }],
   ["answers what JSON cannot say", () => ({ n: 1n }), { fails: expect.stringMatching(/^Error: .*BigInt/) }],
@@ -88,7 +94,10 @@ anywhere("D29 a client without the body leaves the call to one that has it, when
 });
 
 anywhere("D29 a tool that is named like a member of every object runs only where its body was given", async (open) => {
-  const agent = await open({ model: scriptedModel([calls("constructor"), "done"]), tools: [clientTool("constructor")] });
+  const agent = await open({
+    model: scriptedModel([calls("constructor"), "done"]),
+    tools: [clientTool("constructor")],
+  });
   clientTools(agent, {});
   agent.send("go");
   await eventOf(agent.session, "interaction/requested");
@@ -101,7 +110,11 @@ anywhere("D29 a tool that is named like a member of every object runs only where
 
 local("D23 the body runs only once its claim is stored", async () => {
   const storage = failingStorage();
-  const harness = harnessWith({ model: scriptedModel([calls("paint"), "done"]), tools: [clientTool("paint")], storage });
+  const harness = harnessWith({
+    model: scriptedModel([calls("paint"), "done"]),
+    tools: [clientTool("paint")],
+    storage,
+  });
   const { agent } = await harness.agents.open({ id: "s" });
   let ran = 0;
   agent.on("interaction/claimed", () => storage.always(holds));

@@ -101,46 +101,52 @@ local("D17 a model that answers nothing and ignores its signal does not hold up 
   expect(endOf(agent.session)).toEqual({ kind: "aborted", reason: "enough" });
 });
 
-local("D17 H4 a model that ends quietly when its signal aborts has not answered: the signal is checked again", async () => {
-  const model = scriptedModel([]);
-  model.stream = async function* (_request, { signal }) {
-    yield { type: "delta", index: 0, text: "half" };
-    await new Promise((resolve) => signal.addEventListener("abort", resolve));
-    yield { type: "delta", index: 0, text: " and more" };
-    yield { type: "finish", reason: { kind: "stop" } };
-  };
-  const { agent } = await harnessWith({ model }).agents.open({ id: "s" });
-  agent.send("go");
-  await eventOf(agent.session, "assistant/chunk");
-  agent.cancel("enough");
-  await agent.whenIdle();
-  await calm();
-  expect(endOf(agent.session)).toEqual({ kind: "aborted", reason: "enough" });
-  expect(dataOf(agent.session, "assistant/message")).toMatchObject([{ interrupted: true, content: text("half") }]);
-  expect(dataOf(agent.session, "assistant/chunk")).toHaveLength(1);
-});
-
-local("D17 H9 a deaf tool holds up neither a cancel nor a disposal, and its context is inert from then on", async () => {
-  for (const stop of ["cancel", "dispose"] as const) {
-    const held = heldTool();
-    const harness = harnessWith({ model: scriptedModel([calls("held")]), tools: [held.tool] });
-    const { agent, dispose } = await harness.agents.open({ id: "s" });
+local(
+  "D17 H4 a model that ends quietly when its signal aborts has not answered: the signal is checked again",
+  async () => {
+    const model = scriptedModel([]);
+    model.stream = async function* (_request, { signal }) {
+      yield { type: "delta", index: 0, text: "half" };
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      yield { type: "delta", index: 0, text: " and more" };
+      yield { type: "finish", reason: { kind: "stop" } };
+    };
+    const { agent } = await harnessWith({ model }).agents.open({ id: "s" });
     agent.send("go");
-    const call = await held.started;
-    call.progress("half");
-    if (stop === "cancel") agent.cancel("enough");
-    await promptly(stop === "cancel" ? agent.whenIdle() : dispose());
-    expect(call.signal.aborted).toBe(true);
-    const { seq } = agent.session;
-    call.progress("more");
-    expect(await codeOf(call.ask("still there?"))).toBe("INTERACTION_CANCELLED");
-    held.answer("too late");
+    await eventOf(agent.session, "assistant/chunk");
+    agent.cancel("enough");
+    await agent.whenIdle();
     await calm();
-    expect(agent.session.seq).toBe(seq);
-    expect(dataOf(agent.session, "tool/progress").map(({ value }) => value)).toEqual(["half"]);
-    expect(dataOf(agent.session, "tool/result").map(({ error }) => error?.code)).toEqual(["TOOL_ABORTED"]);
-  }
-});
+    expect(endOf(agent.session)).toEqual({ kind: "aborted", reason: "enough" });
+    expect(dataOf(agent.session, "assistant/message")).toMatchObject([{ interrupted: true, content: text("half") }]);
+    expect(dataOf(agent.session, "assistant/chunk")).toHaveLength(1);
+  },
+);
+
+local(
+  "D17 H9 a deaf tool holds up neither a cancel nor a disposal, and its context is inert from then on",
+  async () => {
+    for (const stop of ["cancel", "dispose"] as const) {
+      const held = heldTool();
+      const harness = harnessWith({ model: scriptedModel([calls("held")]), tools: [held.tool] });
+      const { agent, dispose } = await harness.agents.open({ id: "s" });
+      agent.send("go");
+      const call = await held.started;
+      call.progress("half");
+      if (stop === "cancel") agent.cancel("enough");
+      await promptly(stop === "cancel" ? agent.whenIdle() : dispose());
+      expect(call.signal.aborted).toBe(true);
+      const { seq } = agent.session;
+      call.progress("more");
+      expect(await codeOf(call.ask("still there?"))).toBe("INTERACTION_CANCELLED");
+      held.answer("too late");
+      await calm();
+      expect(agent.session.seq).toBe(seq);
+      expect(dataOf(agent.session, "tool/progress").map(({ value }) => value)).toEqual(["half"]);
+      expect(dataOf(agent.session, "tool/result").map(({ error }) => error?.code)).toEqual(["TOOL_ABORTED"]);
+    }
+  },
+);
 
 local("D17 the signals of hooks, model and tool abort with an error of this package that has the reason", async () => {
   const held = heldTool();
@@ -153,8 +159,8 @@ local("D17 the signals of hooks, model and tool abort with an error of this pack
   agent.send("go");
   signals.push((await held.started).signal);
   agent.cancel("enough");
-  expect(signals.map(({ reason }) => [(reason as { code: string }).code, (reason as Error).message])).toEqual(
-    Array(3).fill(["ABORTED", "enough"]),
+  expect(signals.map(({ reason }) => `${(reason as { code: string }).code}: ${(reason as Error).message}`)).toEqual(
+    Array(3).fill("ABORTED: enough"),
   );
   await agent.whenIdle();
 });
@@ -170,20 +176,23 @@ local("D17 D22 a store that does not answer before a body holds up no cancel", a
   expect(endOf(agent.session)).toEqual({ kind: "aborted", reason: "enough" });
 });
 
-local("D17 D25 the wait for the flush of a turn is bounded: past it the session is degraded, and the next turn runs", async () => {
-  const { clock, storage, open } = faultyStage({ model: scriptedModel(["one", "two"]) });
-  const agent = await open();
-  storage.always(hangs);
-  agent.send("go");
-  await clock.sleeping(5000);
-  agent.send("next");
-  expect(await isPending(agent.whenIdle())).toBe(true);
-  expect(dataOf(agent.session, "turn/start")).toHaveLength(1);
-  await clock.advance(5000);
-  await promptly(agent.whenIdle());
-  expect(agent.getSnapshot().durable).toBe("degraded");
-  expect(textsOf(agent.session)).toEqual(["go", "next"]);
-});
+local(
+  "D17 D25 the wait for the flush of a turn is bounded: past it the session is degraded, and the next turn runs",
+  async () => {
+    const { clock, storage, open } = faultyStage({ model: scriptedModel(["one", "two"]) });
+    const agent = await open();
+    storage.always(hangs);
+    agent.send("go");
+    await clock.sleeping(5000);
+    agent.send("next");
+    expect(await isPending(agent.whenIdle())).toBe(true);
+    expect(dataOf(agent.session, "turn/start")).toHaveLength(1);
+    await clock.advance(5000);
+    await promptly(agent.whenIdle());
+    expect(agent.getSnapshot().durable).toBe("degraded");
+    expect(textsOf(agent.session)).toEqual(["go", "next"]);
+  },
+);
 
 local("D17 a store that never answers does not hold up a disposal for longer than that", async () => {
   const { clock, storage, harness } = faultyStage({ model: scriptedModel(["one"]) });
@@ -217,4 +226,3 @@ local("D17 a listener of session/flush that never settles holds up neither the n
     gate.resolve();
   }
 });
-

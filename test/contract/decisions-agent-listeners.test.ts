@@ -54,9 +54,9 @@ local("D5 #215 a listener of agent.on that throws or rejects is reported, and di
   agent.on("turn/start", () => {
     throw new Error("thrown");
   });
-  agent.on("turn/start", (async () => {
+  agent.on("turn/start", async () => {
     throw new Error("rejected");
-  }) as () => void);
+  });
   agent.on("turn/start", ({ type }) => void heard.push(type));
   agent.send("hello");
   await agent.whenIdle();
@@ -102,7 +102,13 @@ anywhere("D6 an append made inside a listener is told only when the running disp
   agent.session.subscribe(({ type }) => void told.push(`b ${type}`));
   agent.send("go");
   await agent.whenIdle();
-  expect(told.slice(2, 7)).toEqual(["a turn/start", "a is done", "b turn/start", "a context/message", "b context/message"]);
+  expect(told.slice(2, 7)).toEqual([
+    "a turn/start",
+    "a is done",
+    "b turn/start",
+    "a context/message",
+    "b context/message",
+  ]);
 });
 
 anywhere("D6 #222 steer, inject, configure and withdraw take effect from inside a listener", async (open) => {
@@ -159,7 +165,10 @@ anywhere("D6 claim and respond may be called from the listener of the question",
   });
   agent.send("go");
   await agent.whenIdle();
-  expect(await Promise.allSettled([claimed, answered])).toMatchObject([{ status: "fulfilled" }, { status: "fulfilled" }]);
+  expect(await Promise.allSettled([claimed, answered])).toMatchObject([
+    { status: "fulfilled" },
+    { status: "fulfilled" },
+  ]);
   expect(dataOf(agent.session, "tool/result").map(({ content }) => content)).toEqual([[{ type: "text", text: "red" }]]);
 });
 
@@ -177,23 +186,26 @@ anywhere("D6 a verb that throws inside a listener throws there alone", async (op
   expect(dataOf(agent.session, "inbox/queued")).toHaveLength(1);
 });
 
-local("D6 #215 a listener of agent.subscribe that throws disturbs neither the loop nor the other listeners", async () => {
-  const harness = harnessWith({ model: scriptedModel(["one", "two"]) });
-  const { agent } = await harness.agents.open({ id: "s" });
-  const seen = new Set<string>();
-  const throwing = new Set(["idle", "running"]);
-  agent.subscribe(() => {
-    if (throwing.delete(agent.getSnapshot().status)) throw new Error("no");
-  });
-  agent.subscribe(() => void seen.add(agent.getSnapshot().status));
-  agent.send("go");
-  await agent.whenIdle();
-  agent.send("again");
-  await agent.whenIdle();
-  expect(textsOf(agent.session)).toEqual(["go", "again"]);
-  expect([...seen]).toEqual(["idle", "running"]);
-  expect(harness.diagnostics.map(({ code }) => code)).toEqual(["LISTENER_FAILED", "LISTENER_FAILED"]);
-});
+local(
+  "D6 #215 a listener of agent.subscribe that throws disturbs neither the loop nor the other listeners",
+  async () => {
+    const harness = harnessWith({ model: scriptedModel(["one", "two"]) });
+    const { agent } = await harness.agents.open({ id: "s" });
+    const seen = new Set<string>();
+    const throwing = new Set(["idle", "running"]);
+    agent.subscribe(() => {
+      if (throwing.delete(agent.getSnapshot().status)) throw new Error("no");
+    });
+    agent.subscribe(() => void seen.add(agent.getSnapshot().status));
+    agent.send("go");
+    await agent.whenIdle();
+    agent.send("again");
+    await agent.whenIdle();
+    expect(textsOf(agent.session)).toEqual(["go", "again"]);
+    expect([...seen]).toEqual(["idle", "running"]);
+    expect(harness.diagnostics.map(({ code }) => code)).toEqual(["LISTENER_FAILED", "LISTENER_FAILED"]);
+  },
+);
 
 local("D6 verbs may be called from the hooks that only tell", async () => {
   const model = scriptedModel(["one", "two"]);

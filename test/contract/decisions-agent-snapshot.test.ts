@@ -10,7 +10,9 @@ import { calm } from "../support/lifecycle.ts";
 import { eventOf, snapshotWhere } from "../support/wait.ts";
 
 function isDeepFrozen(value: unknown): boolean {
-  return typeof value !== "object" || value === null || (Object.isFrozen(value) && Object.values(value).every(isDeepFrozen));
+  return (
+    typeof value !== "object" || value === null || (Object.isFrozen(value) && Object.values(value).every(isDeepFrozen))
+  );
 }
 
 anywhere("getSnapshot gives the status, the queue, the questions and the durability", async (open) => {
@@ -87,24 +89,27 @@ anywhere("the queue shows what was accepted, by acceptance, until a turn has tak
   expect(agent.queue).toEqual([]);
 });
 
-anywhere("interactions lists the open questions, and waiting says that the turn waits for nothing else", async (open) => {
-  const held = heldTool({ parallel: true });
-  const asking = tool("ask", (_, call) => call.ask("which?"), { parallel: true });
-  const agent = await open({ model: scriptedModel([calls("ask", "held"), "done"]), tools: [asking, held.tool] });
-  agent.send("go");
-  await held.started;
-  await snapshotWhere(agent, ({ interactions }) => interactions.length > 0);
-  const { callId } = agent.interactions[0]!;
-  expect(agent.interactions).toEqual([{ id: `${callId}/1`, kind: "question", payload: "which?", callId }]);
-  expect(agent.getSnapshot().waiting).toBe(false);
-  held.answer("ok");
-  await snapshotWhere(agent, ({ waiting }) => waiting);
-  expect(agent.status).toBe("running");
-  await agent.respond(`${callId}/1`, "left");
-  expect(agent.interactions).toEqual([]);
-  await agent.whenIdle();
-  expect(agent.getSnapshot().waiting).toBe(false);
-});
+anywhere(
+  "interactions lists the open questions, and waiting says that the turn waits for nothing else",
+  async (open) => {
+    const held = heldTool({ parallel: true });
+    const asking = tool("ask", (_, call) => call.ask("which?"), { parallel: true });
+    const agent = await open({ model: scriptedModel([calls("ask", "held"), "done"]), tools: [asking, held.tool] });
+    agent.send("go");
+    await held.started;
+    await snapshotWhere(agent, ({ interactions }) => interactions.length > 0);
+    const { callId } = agent.interactions[0]!;
+    expect(agent.interactions).toEqual([{ id: `${callId}/1`, kind: "question", payload: "which?", callId }]);
+    expect(agent.getSnapshot().waiting).toBe(false);
+    held.answer("ok");
+    await snapshotWhere(agent, ({ waiting }) => waiting);
+    expect(agent.status).toBe("running");
+    await agent.respond(`${callId}/1`, "left");
+    expect(agent.interactions).toEqual([]);
+    await agent.whenIdle();
+    expect(agent.getSnapshot().waiting).toBe(false);
+  },
+);
 
 anywhere("subscribe tells of every change, and of nothing else", async (open) => {
   const agent = await open({ model: scriptedModel([{ text: "many words that stream", usage: { input: 1 } }]) });

@@ -132,8 +132,9 @@ local("D9 what configure has logged holds after the session is opened again", as
 
 anywhere("configure refuses what is not JSON or no set of fields, before anything changes", async (open) => {
   const agent = await open({ model: scriptedModel([]) });
-  for (const patch of [null, undefined, 5, "temperature", [], { temperature: undefined }, { seed: 1n }, new Date()]) {
-    expect(await codeOf(() => agent.configure(patch as never)), String(patch)).toBe("INVALID_CONTENT");
+  const patches = [null, undefined, 5, "temperature", [], { temperature: undefined }, { seed: 1n }, new Date()];
+  for (const [i, patch] of patches.entries()) {
+    expect(await codeOf(() => agent.configure(patch as never)), `patch ${i}`).toBe("INVALID_CONTENT");
   }
   expect(agent.session.seq).toBe(0);
 });
@@ -153,25 +154,32 @@ anywhere("respond answers a question: the first answer wins, and a later one rej
   expect(await codeOf(agent.respond(data.id, "late"))).toBe("INTERACTION_RESOLVED");
 });
 
-anywhere("respond rejects what was never asked, what does not fit, and what is not JSON; the question stays", async (open) => {
-  const ask = tool("look", () => "seen", { needsApproval: true });
-  const agent = await open({ model: scriptedModel([calls("look"), "done"]), tools: [ask] });
-  agent.send("go");
-  const { data } = await eventOf(agent.session, "interaction/requested");
-  expect(await codeOf(agent.respond("nothing", 1))).toBe("INTERACTION_NOT_FOUND");
-  for (const bad of [null, "allow", {}, { decision: "perhaps" }, []]) {
-    expect(await codeOf(agent.respond(data.id, bad)), JSON.stringify(bad)).toBe("INVALID_ANSWER");
-  }
-  expect(await codeOf(agent.respond(data.id, { decision: undefined } as never))).toBe("INVALID_CONTENT");
-  expect(agent.interactions.map(({ id }) => id)).toEqual([data.id]);
-  await agent.respond(data.id, { decision: "allow" });
-  await agent.whenIdle();
-  expect(dataOf(agent.session, "tool/result").map(({ content }) => content)).toEqual([text("seen")]);
-});
+anywhere(
+  "respond rejects what was never asked, what does not fit, and what is not JSON; the question stays",
+  async (open) => {
+    const ask = tool("look", () => "seen", { needsApproval: true });
+    const agent = await open({ model: scriptedModel([calls("look"), "done"]), tools: [ask] });
+    agent.send("go");
+    const { data } = await eventOf(agent.session, "interaction/requested");
+    expect(await codeOf(agent.respond("nothing", 1))).toBe("INTERACTION_NOT_FOUND");
+    for (const bad of [null, "allow", {}, { decision: "perhaps" }, []]) {
+      expect(await codeOf(agent.respond(data.id, bad)), JSON.stringify(bad)).toBe("INVALID_ANSWER");
+    }
+    expect(await codeOf(agent.respond(data.id, { decision: undefined } as never))).toBe("INVALID_CONTENT");
+    expect(agent.interactions.map(({ id }) => id)).toEqual([data.id]);
+    await agent.respond(data.id, { decision: "allow" });
+    await agent.whenIdle();
+    expect(dataOf(agent.session, "tool/result").map(({ content }) => content)).toEqual([text("seen")]);
+  },
+);
 
 local("respond and claim resolve when they are stored", async () => {
   const storage = failingStorage();
-  const harness = harnessWith({ model: scriptedModel([calls("paint"), "done"]), tools: [clientTool("paint")], storage });
+  const harness = harnessWith({
+    model: scriptedModel([calls("paint"), "done"]),
+    tools: [clientTool("paint")],
+    storage,
+  });
   const { agent } = await harness.agents.open({ id: "s" });
   agent.send("go");
   const { data } = await eventOf(agent.session, "interaction/requested");
@@ -193,20 +201,23 @@ local("respond and claim resolve when they are stored", async () => {
   expect(dataOf(agent.session, "tool/result").map(({ content }) => content)).toEqual([text("1")]);
 });
 
-anywhere("D23 the first claim wins, a second rejects INTERACTION_CLAIMED, and the snapshot tells who has it", async (open) => {
-  const agent = await open({ model: scriptedModel([calls("paint"), "done"]), tools: [clientTool("paint")] });
-  agent.send("go");
-  await snapshotWhere(agent, ({ interactions }) => interactions.length > 0);
-  const { id } = agent.interactions[0]!;
-  expect(await codeOf(agent.claim("nothing"))).toBe("INTERACTION_NOT_FOUND");
-  const [first, second] = await Promise.allSettled([agent.claim(id), agent.claim(id)]);
-  expect(first.status).toBe("fulfilled");
-  expect(second).toMatchObject({ status: "rejected", reason: { code: "INTERACTION_CLAIMED" } });
-  expect(agent.interactions).toMatchObject([{ id, kind: "client-tool", claimedBy: expect.any(String) }]);
-  await agent.respond(id, { value: 1 });
-  expect(await codeOf(agent.claim(id))).toBe("INTERACTION_RESOLVED");
-  await agent.whenIdle();
-});
+anywhere(
+  "D23 the first claim wins, a second rejects INTERACTION_CLAIMED, and the snapshot tells who has it",
+  async (open) => {
+    const agent = await open({ model: scriptedModel([calls("paint"), "done"]), tools: [clientTool("paint")] });
+    agent.send("go");
+    await snapshotWhere(agent, ({ interactions }) => interactions.length > 0);
+    const { id } = agent.interactions[0]!;
+    expect(await codeOf(agent.claim("nothing"))).toBe("INTERACTION_NOT_FOUND");
+    const [first, second] = await Promise.allSettled([agent.claim(id), agent.claim(id)]);
+    expect(first.status).toBe("fulfilled");
+    expect(second).toMatchObject({ status: "rejected", reason: { code: "INTERACTION_CLAIMED" } });
+    expect(agent.interactions).toMatchObject([{ id, kind: "client-tool", claimedBy: expect.any(String) }]);
+    await agent.respond(id, { value: 1 });
+    expect(await codeOf(agent.claim(id))).toBe("INTERACTION_RESOLVED");
+    await agent.whenIdle();
+  },
+);
 
 anywhere("flush resolves when everything that was accepted is stored", async (open) => {
   const storage = failingStorage();
@@ -221,22 +232,25 @@ anywhere("flush resolves when everything that was accepted is stored", async (op
   expect((await storage.stored("session")).length).toBe(agent.session.seq);
 });
 
-local("flush rejects SESSION_DEGRADED when the storage does not answer, and SESSION_CONFLICT when it refuses", async () => {
-  const { clock, storage, open } = faultyStage({ model: scriptedModel([]) });
-  const agent = await open();
-  storage.always(hangs);
-  agent.inject("a");
-  const flushed = codeOf(agent.flush());
-  await clock.sleeping(5000);
-  await clock.advance(5000);
-  expect(await promptly(flushed)).toBe("SESSION_DEGRADED");
-  expect(await codeOf(agent.flush())).toBe("SESSION_DEGRADED");
-  const lost = faultyStage({ model: scriptedModel([]) });
-  const other = await lost.open();
-  lost.storage.always(refuses("SESSION_CONFLICT"));
-  other.inject("a");
-  expect(await codeOf(other.flush())).toBe("SESSION_CONFLICT");
-});
+local(
+  "flush rejects SESSION_DEGRADED when the storage does not answer, and SESSION_CONFLICT when it refuses",
+  async () => {
+    const { clock, storage, open } = faultyStage({ model: scriptedModel([]) });
+    const agent = await open();
+    storage.always(hangs);
+    agent.inject("a");
+    const flushed = codeOf(agent.flush());
+    await clock.sleeping(5000);
+    await clock.advance(5000);
+    expect(await promptly(flushed)).toBe("SESSION_DEGRADED");
+    expect(await codeOf(agent.flush())).toBe("SESSION_DEGRADED");
+    const lost = faultyStage({ model: scriptedModel([]) });
+    const other = await lost.open();
+    lost.storage.always(refuses("SESSION_CONFLICT"));
+    other.inject("a");
+    expect(await codeOf(other.flush())).toBe("SESSION_CONFLICT");
+  },
+);
 
 /** Every verb that changes something, told apart by its name. */
 const VERBS: Readonly<Record<string, (agent: Agent) => unknown>> = {

@@ -26,27 +26,30 @@ local("D14 #67 a cancel stands in the log when it returns, before the turn has e
   await agent.whenIdle();
 });
 
-anywhere("D14 #84 `queue: keep` ends the turn, and the queue, steering included, runs as the next one", async (open) => {
-  const held = heldTool();
-  const model = scriptedModel([calls("held"), "hi"]);
-  const agent = await open({ model, tools: [held.tool] });
-  agent.send("go", { id: "m1" });
-  await held.started;
-  agent.send("two", { id: "m2" });
-  agent.steer("three", { id: "m3" });
-  agent.send("four", { id: "m4" });
-  agent.cancel("enough", { queue: "keep" });
-  await agent.whenIdle();
-  expect(dataOf(agent.session, "agent/cancelled")).toEqual([
-    { id: expect.any(String), reason: "enough", turn: 1, dropped: [] },
-  ]);
-  expect(dataOf(agent.session, "turn/end").map(({ reason }) => reason)).toEqual([
-    { kind: "aborted", reason: "enough" },
-    { kind: "completed" },
-  ]);
-  expect(dataOf(agent.session, "turn/start").map(({ messages }) => messages)).toEqual([["m1"], ["m2", "m3", "m4"]]);
-  expect(linesOf(model.requests[1]!.messages).slice(-3)).toEqual(["user: two", "user: three", "user: four"]);
-});
+anywhere(
+  "D14 #84 `queue: keep` ends the turn, and the queue, steering included, runs as the next one",
+  async (open) => {
+    const held = heldTool();
+    const model = scriptedModel([calls("held"), "hi"]);
+    const agent = await open({ model, tools: [held.tool] });
+    agent.send("go", { id: "m1" });
+    await held.started;
+    agent.send("two", { id: "m2" });
+    agent.steer("three", { id: "m3" });
+    agent.send("four", { id: "m4" });
+    agent.cancel("enough", { queue: "keep" });
+    await agent.whenIdle();
+    expect(dataOf(agent.session, "agent/cancelled")).toEqual([
+      { id: expect.any(String), reason: "enough", turn: 1, dropped: [] },
+    ]);
+    expect(dataOf(agent.session, "turn/end").map(({ reason }) => reason)).toEqual([
+      { kind: "aborted", reason: "enough" },
+      { kind: "completed" },
+    ]);
+    expect(dataOf(agent.session, "turn/start").map(({ messages }) => messages)).toEqual([["m1"], ["m2", "m3", "m4"]]);
+    expect(linesOf(model.requests[1]!.messages).slice(-3)).toEqual(["user: two", "user: three", "user: four"]);
+  },
+);
 
 local("D14 #84 `queue: keep` from the listener of `running`: what was about to run runs all the same", async () => {
   const harness = harnessWith({ model: scriptedModel(["hi"]) });
@@ -95,7 +98,11 @@ anywhere("D14 #84 the first of several cancels gives the reason; each is told of
 local("D14 a turn whose cancel is stored, and whose end is not, is ended as aborted by the next opening", async () => {
   const { agent } = await harnessWith({ model: scriptedModel([HANGING]) }).agents.open({ id: "s" });
   agent.send("go");
-  await eventOf(agent.session, "assistant/chunk", ({ data: { chunk } }) => chunk.type === "delta" && chunk.text === "on");
+  await eventOf(
+    agent.session,
+    "assistant/chunk",
+    ({ data: { chunk } }) => chunk.type === "delta" && chunk.text === "on",
+  );
   agent.cancel("enough");
   agent.cancel("more than enough");
   await agent.whenIdle();
@@ -134,21 +141,24 @@ local("D14 a cancel of an earlier turn does not mark a later one", async () => {
   expect(endOf(again.agent.session)).toEqual({ kind: "interrupted" });
 });
 
-local("D14 #78 what a stored cancel dropped does not come back at the next opening, and what it kept does", async () => {
-  for (const [queue, texts] of [
-    ["drop", ["go"]],
-    ["keep", ["go", "next"]],
-  ] as const) {
-    const { agent } = await harnessWith({ model: scriptedModel([HANGING, "hi"]) }).agents.open({ id: "s" });
-    agent.send("go");
-    await eventOf(agent.session, "assistant/chunk");
-    agent.send("next");
-    agent.cancel("enough", { queue });
-    const storage = await storedUpTo(agent.session, agent.session.seq);
-    const again = await harnessWith({ model: scriptedModel(["hi"]), storage }).agents.open({ id: "s" });
-    await again.agent.whenIdle();
-    expect(textsOf(again.agent.session), queue).toEqual(texts);
-  }
-});
+local(
+  "D14 #78 what a stored cancel dropped does not come back at the next opening, and what it kept does",
+  async () => {
+    for (const [queue, texts] of [
+      ["drop", ["go"]],
+      ["keep", ["go", "next"]],
+    ] as const) {
+      const { agent } = await harnessWith({ model: scriptedModel([HANGING, "hi"]) }).agents.open({ id: "s" });
+      agent.send("go");
+      await eventOf(agent.session, "assistant/chunk");
+      agent.send("next");
+      agent.cancel("enough", { queue });
+      const storage = await storedUpTo(agent.session, agent.session.seq);
+      const again = await harnessWith({ model: scriptedModel(["hi"]), storage }).agents.open({ id: "s" });
+      await again.agent.whenIdle();
+      expect(textsOf(again.agent.session), queue).toEqual(texts);
+    }
+  },
+);
 
 // #86: a cause that is typed (user, parent, hook) is not adopted: the reason is text, and D14 stores it.

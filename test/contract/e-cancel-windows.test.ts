@@ -11,7 +11,12 @@ import { endOf, eventOf, typesOf } from "../support/wait.ts";
 
 type Act = () => void;
 /** A window: how to be there, what the turn has written by then, and what closes it. */
-type Window = readonly [at: string, on: (hooks: Hooks, act: Act) => void, before: SessionEventType[], after: SessionEventType[]];
+type Window = readonly [
+  at: string,
+  on: (hooks: Hooks, act: Act) => void,
+  before: SessionEventType[],
+  after: SessionEventType[],
+];
 
 /** All waterfalls are entered alike; the payload is of no interest here. */
 function around(name: string): Window[1] {
@@ -87,20 +92,23 @@ for (const [i, [at, on, before, after]] of WINDOWS.entries()) {
   });
 }
 
-anywhere("#70 a cancel before the loop has woken: no turn, no status, and whoever waits for idle is told", async (open) => {
-  const model = scriptedModel(["never"]);
-  const agent = await open({ model });
-  const seen: string[] = [];
-  agent.subscribe(() => void seen.push(agent.getSnapshot().status));
-  agent.send("go");
-  const idle = agent.whenIdle();
-  agent.cancel("enough");
-  await idle;
-  await agent.flush();
-  expect(typesOf(agent.session)).toEqual(["inbox/queued", "agent/cancelled"]);
-  expect(new Set(seen)).toEqual(new Set(["idle"]));
-  expect(model.requests).toEqual([]);
-});
+anywhere(
+  "#70 a cancel before the loop has woken: no turn, no status, and whoever waits for idle is told",
+  async (open) => {
+    const model = scriptedModel(["never"]);
+    const agent = await open({ model });
+    const seen: string[] = [];
+    agent.subscribe(() => void seen.push(agent.getSnapshot().status));
+    agent.send("go");
+    const idle = agent.whenIdle();
+    agent.cancel("enough");
+    await idle;
+    await agent.flush();
+    expect(typesOf(agent.session)).toEqual(["inbox/queued", "agent/cancelled"]);
+    expect(new Set(seen)).toEqual(new Set(["idle"]));
+    expect(model.requests).toEqual([]);
+  },
+);
 
 local("#70 a cancel before the loop has woken tells no status", async () => {
   const harness = harnessWith({ model: scriptedModel([]) });
@@ -113,16 +121,19 @@ local("#70 a cancel before the loop has woken tells no status", async () => {
   expect(statuses).toEqual([]);
 });
 
-anywhere("#70 a message that came after such a cancel runs, alone, and whoever waits for idle waits for it", async (open) => {
-  const agent = await open({ model: scriptedModel(["hi"]) });
-  agent.send("dropped");
-  const idle = agent.whenIdle();
-  agent.cancel("enough");
-  agent.send("go");
-  await idle;
-  expect(textsOf(agent.session)).toEqual(["go"]);
-  expect(endOf(agent.session)).toEqual({ kind: "completed" });
-});
+anywhere(
+  "#70 a message that came after such a cancel runs, alone, and whoever waits for idle waits for it",
+  async (open) => {
+    const agent = await open({ model: scriptedModel(["hi"]) });
+    agent.send("dropped");
+    const idle = agent.whenIdle();
+    agent.cancel("enough");
+    agent.send("go");
+    await idle;
+    expect(textsOf(agent.session)).toEqual(["go"]);
+    expect(endOf(agent.session)).toEqual({ kind: "completed" });
+  },
+);
 
 local("#71 a cancel from the listener of `running`: back to idle, and no turn", async () => {
   const model = scriptedModel(["never"]);
@@ -159,7 +170,11 @@ local("#71 a message that came after such a cancel has its turn", async () => {
 anywhere("#74 a cancel in mid stream keeps what was said, and ends the turn with its reason", async (open) => {
   const agent = await open({ model: scriptedModel([{ reasoning: "hm", text: "one two", hang: "polite" }]) });
   agent.send("go");
-  await eventOf(agent.session, "assistant/chunk", ({ data }) => data.chunk.type === "delta" && data.chunk.text === "two");
+  await eventOf(
+    agent.session,
+    "assistant/chunk",
+    ({ data }) => data.chunk.type === "delta" && data.chunk.text === "two",
+  );
   agent.cancel("in mid stream");
   await agent.whenIdle();
   expect(typesOf(agent.session).slice(-4)).toEqual(["agent/cancelled", "assistant/message", "step/end", "turn/end"]);

@@ -181,7 +181,11 @@ anywhere("#78 what was queued before a cancel never runs, and joins no other tur
   const model = scriptedModel([HANGING, "hi"]);
   const agent = await open({ model });
   agent.send("go");
-  await eventOf(agent.session, "assistant/chunk", ({ data: { chunk } }) => chunk.type === "delta" && chunk.text === "on");
+  await eventOf(
+    agent.session,
+    "assistant/chunk",
+    ({ data: { chunk } }) => chunk.type === "delta" && chunk.text === "on",
+  );
   agent.send("dropped");
   agent.cancel("enough");
   agent.send("next", { id: "m3" });

@@ -1,6 +1,7 @@
 /** E, 79 to 83: the status, and waiting for it. */
 import { scriptedModel } from "turnloop/testing";
 import { expect } from "vitest";
+import { calls, tool } from "../support/calls.ts";
 import { anywhere, harnessWith, local } from "../support/fixture.ts";
 import { heldAnswer, statusesOf, textsOf } from "../support/held.ts";
 import { isPending, promptly } from "../support/lifecycle.ts";
@@ -23,6 +24,18 @@ anywhere("#79 whenIdle of a running agent resolves when it leaves running", asyn
   held.give();
   await idle;
   expect(agent.status).toBe("idle");
+  expect(endOf(agent.session)).toEqual({ kind: "completed" });
+});
+
+anywhere("#79 whenIdle waits while a turn waits for a person", async (open) => {
+  const asking = tool("ask", (_, call) => call.ask("which?"));
+  const agent = await open({ model: scriptedModel([calls("ask"), "done"]), tools: [asking] });
+  agent.send("go");
+  const { data } = await eventOf(agent.session, "interaction/requested");
+  const idle = agent.whenIdle();
+  expect(await isPending(idle)).toBe(true);
+  await agent.respond(data.id, "left");
+  await idle;
   expect(endOf(agent.session)).toEqual({ kind: "completed" });
 });
 
@@ -86,23 +99,26 @@ local("#80 a listener of the status that throws starves nobody who waits for idl
   expect(harness.diagnostics.map(({ code }) => code)).toEqual(["LISTENER_FAILED", "LISTENER_FAILED"]);
 });
 
-local("#80 whoever waits is released before `idle` is told: work that its listener sends is not waited for", async () => {
-  const held = heldAnswer("later");
-  const harness = harnessWith({ model: scriptedModel(["hi", held.answer]) });
-  const { agent } = await harness.agents.open({ id: "s" });
-  const off = harness.hooks.on("agent/status", ({ status }) => {
-    if (status !== "idle") return;
-    off();
-    agent.send("more");
-  });
-  agent.send("go");
-  expect(await isPending(agent.whenIdle())).toBe(false);
-  await held.asked;
-  expect(agent.status).toBe("running");
-  held.give();
-  await agent.whenIdle();
-  expect(textsOf(agent.session)).toEqual(["go", "more"]);
-});
+local(
+  "#80 whoever waits is released before `idle` is told: work that its listener sends is not waited for",
+  async () => {
+    const held = heldAnswer("later");
+    const harness = harnessWith({ model: scriptedModel(["hi", held.answer]) });
+    const { agent } = await harness.agents.open({ id: "s" });
+    const off = harness.hooks.on("agent/status", ({ status }) => {
+      if (status !== "idle") return;
+      off();
+      agent.send("more");
+    });
+    agent.send("go");
+    expect(await isPending(agent.whenIdle())).toBe(false);
+    await held.asked;
+    expect(agent.status).toBe("running");
+    held.give();
+    await agent.whenIdle();
+    expect(textsOf(agent.session)).toEqual(["go", "more"]);
+  },
+);
 
 anywhere("#80 everybody who waits is told, as often as they ask", async (open) => {
   const agent = await open({ model: scriptedModel(["one", "two"]) });

@@ -139,6 +139,24 @@ for (const [where, hear] of [
   });
 }
 
+anywhere("#65 an inject from a listener of the contexts that land behind a batch lands there too", async (open) => {
+  const held = heldTool();
+  const model = scriptedModel([calls("held"), "done"]);
+  const agent = await open({ model, tools: [held.tool] });
+  agent.send("go");
+  await held.started;
+  agent.inject("one", NOTE);
+  agent.inject("two", NOTE);
+  const off = agent.on("context/message", () => {
+    off();
+    agent.inject("three", NOTE);
+  });
+  held.answer("ok");
+  await agent.whenIdle();
+  expect(linesOf(model.requests[1]!.messages).slice(3)).toEqual([note("one"), note("two"), note("three")]);
+  expect(agent.queue).toEqual([]);
+});
+
 anywhere("#65 D13 D18 a cancel in the middle of a batch keeps what was injected, behind every result", async (open) => {
   const held = heldTool();
   const agent = await open({ model: scriptedModel([calls("held", "look")]), tools: [held.tool, tool("look")] });

@@ -37,10 +37,10 @@ anywhere("#61 an idle inject is a turn of its own, completed, without a step", a
   const source = { kind: "weather" };
   agent.inject("it rains", { id: "m1", source });
   await agent.flush();
-  expect(agent.session.events.map(({ type, data }) => ({ type, ...data }))).toEqual([
-    { type: "turn/start", turn: 1, trigger: { kind: "injection", source }, messages: ["m1"] },
-    { type: "context/message", id: "m1", content: text("it rains"), source },
-    { type: "turn/end", turn: 1, reason: { kind: "completed" } },
+  expect(agent.session.events.map(({ type, data }) => [type, data])).toEqual([
+    ["turn/start", { turn: 1, trigger: { kind: "injection", source }, messages: ["m1"] }],
+    ["context/message", { id: "m1", content: text("it rains"), source }],
+    ["turn/end", { turn: 1, reason: { kind: "completed" } }],
   ]);
 });
 

@@ -1,9 +1,9 @@
 /** G to N at once: whatever hooks and models do, in whatever order, the promises of every session hold. */
-import fc from "fast-check";
+import { array, assert, asyncProperty, constantFrom, double, nat, record, type Arbitrary } from "fast-check";
 import type { HookName, SessionEventType, SessionView } from "turnloop";
 import type { ScriptedAnswer } from "turnloop/testing";
 import { expect, test } from "vitest";
-import { dataOf, scene, tool, type Scene } from "../support/scene.ts";
+import { dataOf, leftBehind, scene, tool, type Scene } from "../support/scene.ts";
 import { settleTest } from "../support/turnloop.ts";
 
 const HOOKS = [
@@ -70,21 +70,22 @@ interface Deed {
   readonly and: "cancel" | "dispose" | undefined;
 }
 
-const deeds: fc.Arbitrary<Deed[]> = fc.array(
-  fc.record({
-    place: fc.constantFrom(...HOOKS, ...EVENTS),
-    after: fc.nat(3),
-    deed: fc.constantFrom(...DEEDS),
-    and: fc.constantFrom(undefined, undefined, undefined, "cancel", "dispose"),
+const deeds: Arbitrary<Deed[]> = array(
+  record({
+    place: constantFrom(...HOOKS, ...EVENTS),
+    after: constantFrom(0, 0, 0, 1, 2),
+    deed: constantFrom(...DEEDS),
+    and: constantFrom(undefined, undefined, "cancel", "cancel", "dispose"),
   }),
   { maxLength: 6 },
 );
 
 /** Does what the plan says, wherever it says so. */
-function perform({ agent, dispose, hooks }: Scene, plan: readonly Deed[], say: () => void): void {
+function perform({ agent, dispose, hooks }: Scene, plan: readonly Deed[]): void {
   const alive = (): boolean => agent.status !== "disposed";
   const act = ({ place, deed, and }: Deed): unknown => {
     if (!alive()) return undefined;
+    if (deed === "send" || deed === "steer" || deed === "inject") agent[deed](deed, { source: { kind: "plan" } });
     if (and === "cancel") agent.cancel("and cancel");
     if (and === "dispose") void dispose();
     switch (deed) {
@@ -103,13 +104,12 @@ function perform({ agent, dispose, hooks }: Scene, plan: readonly Deed[], say: (
       case "cancel keep":
         agent.cancel("cancel keep", { queue: "keep" });
         break;
+      case "dispose":
+        void dispose();
+        break;
       case "send":
       case "steer":
       case "inject":
-        if (and === undefined) agent[deed](deed, { source: { kind: "plan" } });
-        break;
-      case "dispose":
-        void dispose();
     }
     return undefined;
   };
@@ -124,7 +124,6 @@ function perform({ agent, dispose, hooks }: Scene, plan: readonly Deed[], say: (
     hooks.on(name, (async (_: unknown, next?: () => unknown) => (await pass(name)) ?? next?.()) as never);
   }
   for (const type of EVENTS) agent.on(type, () => pass(type) as undefined);
-  say();
 }
 
 /** What became of each accepted message. */
@@ -139,40 +138,70 @@ function fates(session: SessionView): Map<string, string[]> {
   return fate;
 }
 
-test("#92 #96 #99 #118 D13 D15 no plan of hooks, listeners and models breaks a promise or loses a message", async () => {
-  const answers = fc.array(fc.constantFrom(...Object.keys(ANSWERS)), { maxLength: 5 });
-  await fc.assert(
-    fc.asyncProperty(answers, deeds, fc.nat(2), async (script, plan, retries) => {
-      const one: Scene = await scene(
-        [...script.map((name) => ANSWERS[name]!), ...Array.from({ length: 60 }, () => "done")].map((answer) => () => {
-          if (answer === ANSWERS["hang"]) setImmediate(() => one.agent.cancel("the model hangs"));
-          return answer;
-        }),
-        { tools: [tool("look"), { ...tool("peek"), parallel: true }] },
-      );
-      const { agent, session, hooks } = one;
-      let left = retries;
-      hooks.on("agent/request-error", (_, next) => ((left -= 1) >= 0 ? { kind: "retry" } : next()));
-      perform(one, plan, () => {
-        agent.send("one");
-        agent.send("two");
-      });
-      await agent.whenIdle();
-      if (agent.status !== "disposed") {
-        agent.send("three");
-        await agent.whenIdle();
-      }
-      const disposed = (agent.status as string) === "disposed";
-      await one.dispose();
-      const ends = dataOf(session, "turn/end").length;
-      expect(dataOf(session, "turn/start")).toHaveLength(ends);
+const scripts = array(constantFrom("calls", "together", ...Object.keys(ANSWERS)), { maxLength: 5 });
+
+/** Three messages, answered as the script says, while the plan happens. */
+async function live(script: readonly string[], plan: readonly Deed[], retries: number): Promise<Scene> {
+  const answers = [...script.map((name) => ANSWERS[name]!), ...Array.from({ length: 60 }, () => "done")];
+  const one: Scene = await scene(
+    answers.map((answer) => () => {
+      if (answer === ANSWERS["hang"]) setImmediate(() => one.agent.cancel("the model hangs"));
+      return answer;
+    }),
+    { tools: TOOLS },
+  );
+  const { agent, hooks } = one;
+  let left = retries;
+  hooks.on("agent/request-error", (_, next) => ((left -= 1) >= 0 ? { kind: "retry" } : next()));
+  perform(one, plan);
+  agent.send("one");
+  agent.send("two");
+  await agent.whenIdle();
+  if (agent.status !== "disposed") agent.send("three");
+  await agent.whenIdle();
+  return one;
+}
+
+const TOOLS = [tool("look"), { ...tool("peek"), parallel: true }];
+
+test("#92 #96 #99 #118 #149 D15 no plan of hooks, listeners and models breaks a promise or loses a message", async () => {
+  await assert(
+    asyncProperty(scripts, deeds, nat(2), async (script, plan, retries) => {
+      const { agent, session, model, dispose } = await live(script, plan, retries);
+      const { status } = agent;
+      await dispose();
+      expect(dataOf(session, "turn/start")).toHaveLength(dataOf(session, "turn/end").length);
       for (const [id, fate] of fates(session)) {
         const still = agent.queue.some((message) => message.id === id) ? ["still queued"] : [];
         expect([...fate, ...still], `the fate of ${id}`).toHaveLength(1);
-        if (!disposed) expect(still).toEqual([]);
+        expect(still.length > 0 && status !== "disposed", `${id} is still queued`).toBe(false);
       }
+      // Nothing here replaces anything, so each request begins with the one before.
+      const requests = model.requests.map(({ messages }) => messages.map((message) => JSON.stringify(message)));
+      for (const [i, request] of requests.slice(1).entries())
+        expect(request.slice(0, requests[i]!.length)).toEqual(requests[i]);
       expect(await settleTest()).toEqual([]);
     }),
     { numRuns: 150, seed: 7 },
+  );
+}, 60_000);
+
+test("#235 D13 D14 D22 a host that dies at any moment of it leaves what the next one can go on with", async () => {
+  await assert(
+    asyncProperty(scripts, deeds, double({ min: 0, max: 1, noNaN: true }), async (script, plan, when) => {
+      const { session, dispose } = await live(script, plan, 1);
+      await dispose();
+      const { events } = session;
+      const storage = await leftBehind(session, events.slice(0, Math.ceil(when * (events.length - 1)) + 1));
+      const again = await scene(
+        Array.from({ length: 20 }, () => "again"),
+        { storage, tools: TOOLS },
+      );
+      await again.agent.whenIdle();
+      expect(await again.say("is anybody there?")).toEqual({ kind: "completed" });
+      for (const [id, fate] of fates(again.session)) expect(fate, `the fate of ${id}`).toHaveLength(1);
+      expect(await settleTest()).toEqual([]);
+    }),
+    { numRuns: 150, seed: 11 },
   );
 }, 60_000);

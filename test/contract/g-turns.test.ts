@@ -4,7 +4,7 @@ import { scriptedModel } from "turnloop/testing";
 import { expect } from "vitest";
 import { testClock } from "../support/clock.ts";
 import { anywhere, local } from "../support/fixture.ts";
-import { dataOf, linesOf, scene, tool } from "../support/scene.ts";
+import { dataOf, leftBehind, linesOf, scene, tool } from "../support/scene.ts";
 import { deferred, endOf, eventOf, textOf, typesOf } from "../support/wait.ts";
 
 anywhere("#92 a turn that fails is told as its end, and the next turn runs", async (open) => {
@@ -89,6 +89,23 @@ local(
     await dispose();
   },
 );
+
+local("D14 #92 a cancel of what waits between two turns leaves a session that can be opened again", async () => {
+  const { agent, session, say, diagnostics } = await scene(["one", "two"]);
+  const off = agent.on("turn/end", () => {
+    off();
+    agent.send("never", { id: "never" });
+    agent.cancel("not this");
+  });
+  await say("one");
+  await agent.whenIdle();
+  const cancelled = dataOf(session, "agent/cancelled")[0]!;
+  expect(cancelled).toMatchObject({ reason: "not this", dropped: ["never"] });
+  expect(cancelled).not.toHaveProperty("turn");
+  expect(diagnostics).toEqual([]);
+  const again = await scene(["three"], { storage: await leftBehind(session) });
+  expect(await again.say("three")).toEqual({ kind: "completed" });
+});
 
 anywhere("#93 one turn takes all that is queued, in order", async (open) => {
   const gate = deferred<string>();

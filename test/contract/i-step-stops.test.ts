@@ -97,6 +97,45 @@ local("#115 a pre-step hook that disposes and then throws: disposed", async () =
   expect(errors).toEqual([]);
 });
 
+const AWAITED = [
+  "agent/prompt-submit",
+  "prompt/assemble",
+  "agent/session-prefix",
+  "agent/pre-step",
+  "agent/request",
+  "model/stream",
+  "agent/request-error",
+  "agent/step-result",
+  "tools/pre-execute",
+  "tools/execute",
+  "tools/post-execute",
+  "agent/turn-continuation",
+  "agent/turn-stop",
+] as const;
+
+for (const name of AWAITED) {
+  // A rejection that nobody handles would fail the run.
+  local(`#115 D16 D17 a cancel in ${name} beats what the hook then throws, at once or later`, async () => {
+    for (const later of [false, true]) {
+      const one = await scene(
+        [name === "agent/request-error" ? { error: { message: "no" } } : { toolCalls: [{ name: "look", args: {} }] }],
+        { tools: [tool("look")] },
+      );
+      const thrown = deferred();
+      one.hooks.on(name, (async () => {
+        one.agent.cancel("enough");
+        if (later) await new Promise((resolve) => setImmediate(resolve));
+        thrown.resolve();
+        throw new Error("boom");
+      }) as never);
+      expect(await one.say("hi")).toEqual({ kind: "aborted", reason: "enough" });
+      await thrown.promise;
+      await one.agent.whenIdle();
+      expect(one.errors).toEqual([]);
+    }
+  });
+}
+
 local("#118 step/start is in the log when it is told", async () => {
   const { session, say } = await scene(["hello"]);
   const found: unknown[] = [];

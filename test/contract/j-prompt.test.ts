@@ -107,6 +107,16 @@ local("D3 #122 the harness adds no words of its own; identity and persona have t
   expect(await rendered(harness)).toBe("identity\n\nbetween\n\npersona\n\nrules");
 });
 
+local("D3 models, agents and sessions are reached from every scope through its harness", async () => {
+  const seen: Harness[] = [];
+  const harness = quiet({ plugins: [(scope) => void seen.push(scope.harness)] });
+  const { agent } = await harness.agents.create({ setup: (scope) => void seen.push(scope.harness) });
+  seen.push(agent.scope!.harness, harness.harness);
+  expect(new Set(seen.flatMap(({ models, agents, sessions }) => [models, agents, sessions])).size).toBe(3);
+  expect(seen.map((one) => one.agents)).toEqual(Array(4).fill(harness.agents));
+  expect(agent.scope!.harness.models).toBe(harness.models);
+});
+
 for (const first of ["agent", "harness"]) {
   local(`#123 an agent's section hides the harness's of the same name (first: ${first})`, async () => {
     const harness = quiet(first === "harness" ? { system: "harness" } : {});
@@ -233,9 +243,9 @@ local("#127 so does a section or a variable whose function fails, at once or lat
     const off = harness.prompt.section({ name: "place", text });
     expect(await say("hi"), String(text)).toMatchObject({ kind: "error", step: 0, code: "INVALID_PROMPT" });
     off();
-    const undo = harness.prompt.variable("v", text);
+    const undo = [harness.prompt.variable("v", text), harness.prompt.section({ name: "place", text: "{{v}}" })];
     expect(await say("hi"), String(text)).toMatchObject({ kind: "error", step: 0, code: "INVALID_PROMPT" });
-    undo();
+    for (const one of undo) one();
   }
   expect(await say("hi")).toEqual({ kind: "completed" });
 });

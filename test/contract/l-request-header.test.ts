@@ -171,6 +171,16 @@ local("#145 D9 initial once, then nothing while it is the same, then whole again
   expect(headers[1]!.header).toEqual({ ...same, config: { ...config, temperature: 1 } });
 });
 
+local("#145 a header that was logged as its request was stopped is not logged again", async () => {
+  const { agent, session, say, model } = await scene(["one"]);
+  const off = agent.on("request/header", () => agent.cancel("not now"));
+  expect(await say("go")).toEqual({ kind: "aborted", reason: "not now" });
+  off();
+  expect(await say("on")).toEqual({ kind: "completed" });
+  expect(model.requests).toHaveLength(1);
+  expect(dataOf(session, "request/header").map(({ reason }) => reason)).toEqual(["initial"]);
+});
+
 local("#145 a new instance logs its first header even when nothing has changed", async () => {
   const first = await scene(["one"]);
   await first.say("go");

@@ -92,7 +92,10 @@ local("D8 a call that step-result adds takes the next free index, whatever id it
   const mine = (callId: string): Call => ({ type: "tool-call", callId, name: "look", arguments: "{}" });
   hooks.on("agent/step-result", ({ step, message }) =>
     step === 1
-      ? { ...message, content: [mine("first"), ...message.content, mine(calls(message)[0]!.callId), mine("__proto__")] }
+      ? {
+          ...message,
+          content: [mine("first"), ...message.content, mine(calls(message)[0]!.callId), mine("call_1_1_1_4")],
+        }
       : message,
   );
   await say("go");

@@ -103,6 +103,17 @@ local("D20 #166 a retry waits by the clock of the harness, and a cancel ends the
   expect(one.model.requests).toHaveLength(3);
 });
 
+local("D20 #166 a disposal ends the waiting too", async () => {
+  const clock = testClock();
+  const one = await scene([busy], { clock });
+  decide(one, { kind: "retry", afterMs: 30_000 });
+  one.agent.send("hi");
+  await clock.sleeping(30_000);
+  await one.dispose();
+  expect(endOf(one.session)).toEqual({ kind: "disposed" });
+  expect(one.model.requests).toHaveLength(1);
+});
+
 local("D20 #166 a cancel beats a retry: while it is decided, and when it is", async () => {
   for (const forever of [true, false]) {
     const one = await scene([busy]);
@@ -114,6 +125,21 @@ local("D20 #166 a cancel beats a retry: while it is decided, and when it is", as
     expect(one.model.requests).toHaveLength(1);
     expect(one.errors).toEqual([]);
   }
+});
+
+local("D20 #166 a request that fails as it is cancelled is not offered for a retry", async () => {
+  const one = await scene([], {
+    model: {
+      id: "own/model",
+      stream() {
+        one.agent.cancel("enough");
+        throw new Error("no");
+      },
+    },
+  });
+  const asked = decide(one, { kind: "retry" });
+  expect(await one.say("hi")).toEqual({ kind: "aborted", reason: "enough" });
+  expect(asked).toEqual([]);
 });
 
 local("D20 #166 new-step closes the step, and the next one begins with pre-step", async () => {
@@ -149,10 +175,10 @@ local("D20 the third new-step in a row without a message fails the turn instead"
   const again = { kind: "new-step" } as const;
   decide(one, again, again, again);
   expect(await one.say("hi")).toEqual({ kind: "error", step: 3, message: "overloaded", code: "BUSY" });
-  expect(dataOf(one.session, "request/failed").map(({ step, next }) => [step, next])).toEqual([
-    [1, "new-step"],
-    [2, "new-step"],
-    [3, "fail"],
+  expect(dataOf(one.session, "request/failed").map(({ step, attempt, next }) => [step, attempt, next])).toEqual([
+    [1, 1, "new-step"],
+    [2, 1, "new-step"],
+    [3, 1, "fail"],
   ]);
   expect(await one.say("hi")).toEqual({ kind: "completed" });
 });
@@ -184,7 +210,7 @@ local("D20 #166 a decision that is none, or that throws, ends the turn", async (
 });
 
 local("D20 a delay that is no time puts nothing into the log that JSON cannot say", async () => {
-  for (const afterMs of [Number.NaN, Infinity, -5, "soon" as never]) {
+  for (const afterMs of [Number.NaN, Infinity, -5, "soon" as never, "5" as never]) {
     const one = await scene([busy, "fine"], {
       clock: { now: () => 1, sleep: () => Promise.resolve() },
     });
@@ -192,7 +218,7 @@ local("D20 a delay that is no time puts nothing into the log that JSON cannot sa
     await one.say("hi");
     expect(JSON.parse(JSON.stringify(one.session.events)), String(afterMs)).toEqual(one.session.events);
     for (const { afterMs: logged = 0 } of dataOf(one.session, "request/failed"))
-      expect(logged).toBeGreaterThanOrEqual(0);
+      expect(typeof logged === "number" && logged >= 0, String(logged)).toBe(true);
   }
 });
 

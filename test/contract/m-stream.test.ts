@@ -142,23 +142,100 @@ local("#153 the signal is the model's to honour: it is aborted by a cancel, and 
   expect(typesOf(session)).not.toContain("request/failed");
 });
 
-local("#153 a model that is stopped is let go: its iterator is told to return", async () => {
-  const returned = deferred();
-  const { agent, session } = await scene([], {
-    model: modelOf(async function* () {
-      try {
-        yield delta("one");
-        yield delta("two");
-        yield finish("stop");
-      } finally {
-        returned.resolve();
-      }
+/** A model whose first chunk is the given one; then it says nothing until it is told to return. */
+function waitingModel(first: unknown): { model: Model; returned: Promise<void>; answer(chunk: ModelChunk): void } {
+  const { promise, resolve } = deferred();
+  const next = deferred<IteratorResult<ModelChunk>>();
+  const results = [Promise.resolve({ done: false, value: first as ModelChunk }), next.promise];
+  const stream = {
+    [Symbol.asyncIterator]: () => ({
+      next: () => results.shift() ?? new Promise<never>(() => {}),
+      return: () => (resolve(), new Promise<never>(() => {})),
     }),
-  });
-  agent.on("assistant/chunk", () => agent.cancel());
+  };
+  return { model: modelOf(() => stream), returned: promise, answer: (value) => next.resolve({ done: false, value }) };
+}
+
+local(
+  "#153 a model is let go, its iterator told to return: when it is stopped, and when it talks nonsense",
+  async () => {
+    const silent = waitingModel(delta("one"));
+    const one = await scene([], { model: silent.model });
+    one.agent.send("hi");
+    await eventOf(one.session, "assistant/chunk");
+    one.agent.cancel();
+    await Promise.all([one.agent.whenIdle(), silent.returned]);
+
+    const talking = waitingModel(delta("one"));
+    const two = await scene([], { model: talking.model });
+    two.agent.on("assistant/chunk", () => two.agent.cancel());
+    expect(await two.say("hi")).toMatchObject({ kind: "aborted" });
+    await talking.returned;
+
+    const mad = waitingModel("nonsense");
+    const three = await scene([], { model: mad.model });
+    expect(await three.say("hi")).toMatchObject({ code: "MALFORMED_CHUNK" });
+    await mad.returned;
+  },
+);
+
+local("#154 a chunk that comes after the abort is dropped, though the agent lives on", async () => {
+  const late = waitingModel(delta("one"));
+  const { agent, session } = await scene(["two"], { models: { late: late.model } });
+  agent.configure({ model: "late" });
   agent.send("hi");
-  await Promise.all([agent.whenIdle(), returned.promise]);
-  expect(endOf(session)).toMatchObject({ kind: "aborted" });
+  await eventOf(session, "assistant/chunk");
+  agent.cancel("enough");
+  await agent.whenIdle();
+  agent.configure({ model: "scripted/model" });
+  agent.on("step/start", () => late.answer(delta("too late")));
+  agent.send("on");
+  await agent.whenIdle();
+  expect(JSON.stringify(session.events)).not.toContain("too late");
+  expect(endOf(session)).toEqual({ kind: "completed" });
+});
+
+local("#153 a stream that cannot even be let go holds up nobody", async () => {
+  const leaving: (() => unknown)[] = [
+    () => {
+      throw new Error("no");
+    },
+    () => Promise.reject(new Error("no")),
+    () => new Promise(() => {}),
+    () => undefined,
+  ];
+  for (const how of leaving) {
+    const { agent, session, say } = await scene([], {
+      model: modelOf(() => ({
+        [Symbol.asyncIterator]: () => ({
+          next: () => Promise.resolve({ done: false, value: delta("x") }),
+          return: how as never,
+        }),
+      })),
+    });
+    agent.on("assistant/chunk", () => agent.cancel("enough"));
+    expect(await say("hi"), String(how)).toEqual({ kind: "aborted", reason: "enough" });
+    expect(chunksIn(session)).toEqual(["delta"]);
+  }
+});
+
+local("D17 #154 what a stopped model throws later is nobody's failure", async () => {
+  const gate = deferred();
+  const { agent, say, errors, diagnostics } = await scene([
+    { text: "x", hang: "deaf" },
+    async () => {
+      agent.cancel("enough");
+      await gate.promise;
+      throw new Error("too late");
+    },
+    "fine",
+  ]);
+  agent.on("assistant/chunk", () => agent.cancel("enough"));
+  expect(await say("hi")).toMatchObject({ kind: "aborted" });
+  expect(await say("hi")).toMatchObject({ kind: "aborted" });
+  gate.resolve();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([errors, diagnostics]).toEqual([[], []]);
 });
 
 local("#154 what comes after an abort is dropped, chunk by chunk and within one row", async () => {

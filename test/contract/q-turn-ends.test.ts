@@ -155,13 +155,15 @@ for (const hook of [
 }
 
 local("#206 D16 an error that was reported before the disposal stays an error", async () => {
-  const { agent, handle, hooks, session } = await staged({ model: scriptedModel([{ error: { message: "down" } }]) });
+  const { agent, handle, hooks, session } = await staged({
+    model: scriptedModel([{ error: { message: "down", code: "DOWN" } }]),
+  });
   let disposed: Promise<void> | undefined;
   hooks.on("agent/error", () => void (disposed ??= handle.dispose()));
   agent.send("go");
   await agent.whenIdle();
   await disposed;
-  expect(endOf(session)).toEqual({ kind: "error", step: 1, message: "down", code: "MODEL_ERROR" });
+  expect(endOf(session)).toEqual({ kind: "error", step: 1, message: "down", code: "DOWN" });
   expect(agent.status).toBe("disposed");
 });
 
@@ -172,7 +174,7 @@ local(
     const told: string[] = [];
     hooks.on("agent/status", ({ status }) => void told.push(status));
     const streaming = deferred();
-    agent.on("assistant/chunk", () => streaming.resolve());
+    agent.on("assistant/chunk", ({ data }) => void (data.chunk.type === "delta" && streaming.resolve()));
     agent.send("go");
     await streaming.promise;
     await handle.dispose();

@@ -266,6 +266,7 @@ describe("jsonCopy and jsonEqual", () => {
       ["1", 1],
       [JSON.parse('{"__proto__":{"a":1}}'), JSON.parse('{"__proto__":{"a":2}}')],
       [JSON.parse('{"__proto__":1}'), {}],
+      [JSON.parse('{"__proto__":{}}'), { a: 1 }],
       [{ toString: 1 }, { a: 1 }],
     ];
     expect(unequal.map(([a, b]) => jsonEqual(a, b) || jsonEqual(b, a))).toEqual(unequal.map(() => false));

@@ -1,5 +1,5 @@
 /** T: the surface of a log, and the history that is derived from it. */
-import { createHarness, createTranscript, TurnloopError, type Session, type SurfaceOp, type Cite } from "turnloop";
+import { createHarness, TurnloopError, type Session, type SurfaceOp, type Cite } from "turnloop";
 import { describe, expect } from "vitest";
 import { local } from "../support/fixture.ts";
 import {
@@ -19,6 +19,7 @@ import {
   user,
   type Line,
 } from "../support/made-log.ts";
+import { unwatchedHarness } from "../support/unwatched.ts";
 
 /** A session that holds the lines, written one by one, and is never told of to a model. */
 async function sessionOf(...lines: readonly (Line | readonly Line[])[]): Promise<Session> {
@@ -244,5 +245,15 @@ describe("replacing", () => {
     expect(refusal(session, summary("more", [1, seq], [1, seq]))).toBeUndefined();
     expect(said(session.deriveMessages())).toEqual([summarised("more"), "assistant: done"]);
     append(session, turnEnd(1));
+  });
+
+  local("#238 D22 a call that a closed turn has left without a result counts as answered, as the history answers it", async () => {
+    const left = [turnStart(1), user("do"), stepStart(1, 1), assistant(1, 1, "", "a"), stepEnd(1, 1), turnEnd(1)];
+    const { sessions, dispose } = unwatchedHarness();
+    const session = await sessions.create({ id: "s", seed: logOf(left, turnStart(2), user("go on")) });
+    expect(said(session.deriveMessages())).toEqual(["user: do", "assistant: calls a", "tool: fails a", "user: go on"]);
+    expect(refusal(session, summary("sum", [1, 3]))).toBeUndefined();
+    expect(said(session.deriveMessages())).toEqual([summarised("sum"), "user: go on"]);
+    await dispose();
   });
 });

@@ -7,13 +7,14 @@ import { local } from "../support/fixture.ts";
 import { deferred, endOf, eventOf, typesOf } from "../support/wait.ts";
 
 /** An agent that calls the tool `work` as often as it says in its first answer; `ran` names the calls that did. */
-function working(calls = 1, body: (callId: string) => unknown = () => "done") {
+function working(calls = 1, body: (callId: string) => unknown = () => "done", traits: { parallel?: boolean } = {}) {
   const ran: string[] = [];
   const toolCalls = Array.from({ length: calls }, () => ({ name: "work", args: {} }));
   const work = defineTool({
     name: "work",
     description: "works",
     inputSchema: { type: "object" },
+    ...traits,
     execute(_: unknown, { callId }) {
       ran.push(callId);
       return body(callId);
@@ -114,5 +115,20 @@ describe("a storage that does not take the mark", () => {
     const ended = await eventOf(agent.session, "turn/end");
     expect(ended.data.reason).toMatchObject({ kind: "error", code: "STORAGE_UNAVAILABLE" });
     expect(ran).toEqual([]);
+  });
+
+  local("D22 D28 of calls that run side by side none runs either", async () => {
+    const { ran, stage } = working(3, () => "done", { parallel: true });
+    const agent = await stage.open();
+    agent.on("assistant/message", () => stage.storage.always(hangs));
+    agent.send("work");
+    await eventOf(agent.session, "tool/start");
+    await stage.clock.sleeping(5000);
+    await stage.clock.advance(5000);
+    const ended = await eventOf(agent.session, "turn/end");
+    expect(ended.data.reason).toMatchObject({ kind: "error", code: "STORAGE_UNAVAILABLE" });
+    expect(ran).toEqual([]);
+    const codes = agent.session.events.flatMap((event) => (event.type === "tool/result" ? [event.data.error?.code] : []));
+    expect(codes).toEqual(["STORAGE_UNAVAILABLE", "STORAGE_UNAVAILABLE", "STORAGE_UNAVAILABLE"]);
   });
 });

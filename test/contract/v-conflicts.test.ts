@@ -122,7 +122,7 @@ describe("another writer", () => {
     expect(agent.session.durable).toBe("stored");
   });
 
-  local("D25 two that create one id: the second to store it has lost, with SESSION_EXISTS", async () => {
+  local("D25 two that create one id: the second to store it has lost", async () => {
     const storage = memoryStorage();
     const [first, second] = [createHarness({ storage }), createHarness({ storage, onDiagnostic() {} })];
     const [{ agent: winner }, { agent: loser }] = [
@@ -132,7 +132,7 @@ describe("another writer", () => {
     winner.inject("mine");
     await winner.flush();
     loser.inject("no, mine");
-    await expect(loser.flush()).rejects.toEqual(code("SESSION_EXISTS"));
+    await expect(loser.flush()).rejects.toEqual(code("SESSION_CONFLICT"));
     expect(loser.session.durable).toBe("lost");
     expect((await first.sessions.list()).sessions).toMatchObject([{ seq: winner.session.seq }]);
   });

@@ -138,11 +138,13 @@ describe("load", () => {
   });
 
   local("#241 a format of another version is refused, and the message says what to do", async () => {
-    for (const [version, words] of [[2, /update/], [0, /export/], ["1", /version/]] as const) {
-      const header = headerOf("s", { version: version as number });
-      const { agents, sessions } = createHarness({ storage: await storageOf(two, "s", header) });
-      for (const refused of [sessions.load("s"), agents.open({ id: "s" }), agents.resume({ id: "s" })]) {
-        const error: unknown = await refused.catch((thrown: unknown) => thrown);
+    for (const [version, words] of [
+      [2, /update/],
+      [0, /export/],
+    ] as const) {
+      const { agents, sessions } = createHarness({ storage: await storageOf(two, "s", headerOf("s", { version })) });
+      for (const attempt of [() => sessions.load("s"), () => agents.open({ id: "s" }), () => agents.resume({ id: "s" })]) {
+        const error: unknown = await attempt().catch((thrown: unknown) => thrown);
         expect(error).toEqual(code("UNKNOWN_VERSION"));
         expect((error as Error).message).toMatch(words);
       }
@@ -292,5 +294,49 @@ describe("delete", () => {
     expect(storage.claims).toEqual(["claim free", "release free"]);
     await expect(sessions.delete("taken")).rejects.toEqual(code("SESSION_CLAIMED"));
     expect(await sessions.load("taken")).toBeDefined();
+  });
+});
+
+describe("a session without an agent", () => {
+  local("#240 #246 is stored from its first event on, its seed with it, and by the end of the harness at the latest", async () => {
+    const { harness, storage } = faultyStage();
+    const session = await harness.sessions.create({ id: "s", seed: two, meta: { title: "Trip" } });
+    expect(session.header).toMatchObject({ meta: { title: "Trip" }, seedLength: 12 });
+    expect(harness.sessions.get("s")).toBe(session);
+    session.append("session/titled", { title: "Other" });
+    await session.flush();
+    expect(await storage.stored("s")).toEqual(session.events);
+    session.append("session/titled", { title: "Last" });
+    await harness.dispose();
+    expect(await storage.stored("s")).toEqual(session.events);
+    expect(() => session.append("session/titled", { title: "late" })).toThrow(code("READ_ONLY"));
+  });
+
+  local("#239 SESSION_EXISTS for an id that is stored, SESSION_LIVE or SESSION_EXISTS for one that is live", async () => {
+    const { agents, sessions } = createHarness({ storage: await storageOf(two, "stored") });
+    await agents.open({ id: "agent" });
+    await sessions.create({ id: "bare" });
+    await expect(sessions.create({ id: "stored" })).rejects.toEqual(code("SESSION_EXISTS"));
+    for (const id of ["agent", "bare"]) {
+      const error: unknown = await sessions.create({ id }).catch((thrown: unknown) => thrown);
+      expect(["SESSION_LIVE", "SESSION_EXISTS"]).toContain((error as TurnloopError).code);
+    }
+  });
+
+  local("#52 D26 gets the next free number for an id when it is given none, the stored ones left out", async () => {
+    const { sessions } = createHarness({ storage: await storageOf(two, "session-1") });
+    const [first, second] = [await sessions.create(), await sessions.create()];
+    expect([first.id, second.id]).toEqual(["session-2", "session-3"]);
+  });
+
+  local("D26 is told of when it is there and when it is gone, once each", async () => {
+    const harness = createHarness();
+    const told: string[] = [];
+    harness.hooks.on("session/created", ({ session }) => void told.push(`created ${session.id}`));
+    harness.hooks.on("session/disposed", ({ session }) => void told.push(`disposed ${session.id}`));
+    await harness.sessions.create({ id: "s" });
+    await harness.dispose();
+    await harness.dispose();
+    expect(told).toEqual(["created s", "disposed s"]);
   });
 });

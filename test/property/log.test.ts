@@ -231,7 +231,7 @@ function naiveHistory(events: readonly SessionEvent[]): string[] {
         const isOver = node !== lastAnswer || events.slice(node.seq).some(({ type }) => type === "turn/end");
         const answers = callIds([node]).flatMap((callId) => {
           const found = nodes.find((one) => one.type === "tool/result" && one.data.callId === callId);
-          if (found) return [`tool ${callId} ${(found as SessionEvent<"tool/result">).data.content.map(textOf).join("")}`];
+          if (found) return [`tool ${callId} ${outcome((found as SessionEvent<"tool/result">).data.content)}`];
           const ran = events.some((one) => one.type === "tool/start" && one.data.callId === callId);
           return isOver ? [`tool ${callId} ${ran ? "unknown" : "not started"}`] : [];
         });
@@ -254,9 +254,12 @@ function textOf(block: { readonly type: string; readonly text?: string; readonly
 function short({ role, content }: Message): string {
   const [block] = content;
   if (block?.type !== "tool-result") return `${role} ${content.map(textOf).join("")}`;
-  const said = block.content.map(textOf).join("");
-  const what = /outcome is unknown/.test(said) ? "unknown" : /was not started/.test(said) ? "not started" : said;
-  return `tool ${block.callId} ${what}`;
+  return `tool ${block.callId} ${outcome(block.content)}`;
+}
+
+function outcome(content: readonly { readonly type: string }[]): string {
+  const said = content.map(textOf).join("");
+  return /outcome is unknown/.test(said) ? "unknown" : /was not started/.test(said) ? "not started" : said;
 }
 
 /** Repairs the log as the next process to open it does, and looks at what that added. */

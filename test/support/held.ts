@@ -1,4 +1,4 @@
-/** Answers and bodies that end when the test says so, and short ways to see what was said meanwhile. */
+/** Answers and bodies that end when the test says so, and short ways to see what was said. */
 import {
   defineTool,
   memoryStorage,
@@ -89,4 +89,11 @@ export async function storedUpTo(session: SessionView, last: SessionEventType | 
   const summary = { id, createdAt: header.createdAt, updatedAt: header.createdAt, seq, status: "open" as const };
   await storage.append({ id, from: 0, header, events: events.slice(0, seq), summary });
   return storage;
+}
+
+/** Everything that it gives, until its end. */
+export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
 }

@@ -87,11 +87,17 @@ function flat(block: Message["content"][number]): { type: string; text?: string 
   return block.type === "tool-result" ? [...block.content] : [block];
 }
 
-/** A storage that holds the session as it stands now: what a host that dies at this moment leaves. */
-export async function leftBehind(session: SessionView): Promise<SessionStorage> {
-  const { id, header, events, seq } = session;
+/** A storage that holds the session as it stands now, or a part of it: what a host that dies then leaves. */
+export async function leftBehind(session: SessionView, events = session.events): Promise<SessionStorage> {
+  const { id, header } = session;
   const storage = memoryStorage();
-  const summary = { id, createdAt: header.createdAt, updatedAt: header.createdAt, seq, status: "open" as const };
+  const summary = {
+    id,
+    createdAt: header.createdAt,
+    updatedAt: header.createdAt,
+    seq: events.length,
+    status: "open" as const,
+  };
   await storage.append({ id, from: 0, events, header, summary });
   return storage;
 }

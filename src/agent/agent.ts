@@ -1,7 +1,7 @@
 /** The Agent handle of a loop that runs here: its verbs, as appends to the log. */
-import { TurnloopError } from "../errors.ts";
+import { TurnloopError, type Report } from "../errors.ts";
 import type { Desk } from "../interaction/desk.ts";
-import { jsonCopy } from "../json.ts";
+import { jsonCopy, type JsonSchema } from "../json.ts";
 import { contentOf, sourceOf } from "../model/content.ts";
 import type { ContentInput } from "../model/types.ts";
 import type { AgentScope } from "../scope.ts";
@@ -46,6 +46,7 @@ export interface AgentDeps {
   readonly scope: () => AgentScope;
   readonly desk: () => Desk;
   readonly newId: () => string;
+  readonly report: Report;
   /** Emits the hooks of the agent. */
   readonly tell: {
     status(status: AgentStatus): void;
@@ -57,7 +58,7 @@ export interface AgentDeps {
   readonly flush: () => Promise<void>;
 }
 
-export function createAgent({ live, options, scope, desk, newId, tell, flush }: AgentDeps): AgentCore {
+export function createAgent({ live, options, scope, desk, newId, report, tell, flush }: AgentDeps): AgentCore {
   const { log, recorder } = live;
   const { session, state } = log;
   let status: AgentStatus = "idle";
@@ -68,6 +69,7 @@ export function createAgent({ live, options, scope, desk, newId, tell, flush }: 
     log,
     () => status,
     () => recorder.durable,
+    report,
   );
 
   /** Throws unless verbs may still change something. */
@@ -104,7 +106,7 @@ export function createAgent({ live, options, scope, desk, newId, tell, flush }: 
     as: QueuedMessage["as"],
   ): string {
     const message = { id: String(id).toWellFormed(), content: contentOf(content), source: sourceOf(source), as };
-    const schema = output === undefined ? undefined : jsonCopy(output);
+    const schema = output === undefined ? undefined : checkSchema(output);
     if (state.accepted.has(message.id)) return message.id;
     log.write("inbox/queued", { ...message, ...(schema && { output: schema }) });
     tell.queued(Object.freeze(message));
@@ -136,7 +138,9 @@ export function createAgent({ live, options, scope, desk, newId, tell, flush }: 
 
     steer(content, sendOptions = {}) {
       checkAlive();
-      return queue(content, sendOptions, status === "running" ? "steer" : "send");
+      // A message that asks for structured output has a turn of its own.
+      const joins = status === "running" && sendOptions.output === undefined;
+      return queue(content, sendOptions, joins ? "steer" : "send");
     },
 
     inject(content, sendOptions = {}) {
@@ -175,14 +179,17 @@ export function createAgent({ live, options, scope, desk, newId, tell, flush }: 
           : [];
       if (!core.activity && !core.continuing && dropped.length === 0) return;
       core.continuing = false;
-      log.write("agent/cancelled", {
-        id: newId(),
-        reason: String(reason).toWellFormed(),
-        ...(open && { turn: open.number }),
-        dropped: Object.freeze(dropped),
+      const why = String(reason).toWellFormed();
+      log.together(() => {
+        log.write("agent/cancelled", {
+          id: newId(),
+          reason: why,
+          ...(open && { turn: open.number }),
+          dropped: Object.freeze(dropped),
+        });
+        core.activity?.stop({ kind: "aborted", reason: why });
+        desk().cancel();
       });
-      core.activity?.stop({ kind: "aborted", reason: String(reason).toWellFormed() });
-      desk().cancel();
       wakeUp();
     },
 
@@ -297,4 +304,10 @@ export function createAgent({ live, options, scope, desk, newId, tell, flush }: 
     if (SHOWN.has(event.type)) snapshots.changed();
   });
   return core;
+}
+
+function checkSchema(schema: JsonSchema): JsonSchema {
+  const copy = jsonCopy(schema);
+  if (typeof copy === "object" && copy !== null && !Array.isArray(copy)) return copy;
+  throw new TurnloopError("INVALID_CONTENT", "`output` takes a JSON Schema");
 }

@@ -1,4 +1,5 @@
 /** The snapshot of an agent: one frozen object until something in it changes. */
+import { messageOf, type Report } from "../errors.ts";
 import type { Log } from "../session/log.ts";
 import { isWaiting, openInteractions, queuedMessages } from "../session/state.ts";
 import type { Durability } from "../session/types.ts";
@@ -13,7 +14,12 @@ export interface SnapshotStore {
   readonly watched: boolean;
 }
 
-export function createSnapshots(log: Log, status: () => AgentStatus, durable: () => Durability): SnapshotStore {
+export function createSnapshots(
+  log: Log,
+  status: () => AgentStatus,
+  durable: () => Durability,
+  report: Report,
+): SnapshotStore {
   const watchers = new Set<() => void>();
   const shown = new WeakMap<QueuedMessage, QueuedMessage>();
   let last: AgentSnapshot | undefined;
@@ -51,7 +57,13 @@ export function createSnapshots(log: Log, status: () => AgentStatus, durable: ()
     changed() {
       if (watchers.size === 0 || get() === told) return;
       told = last;
-      for (const watcher of [...watchers]) watcher();
+      for (const watcher of [...watchers]) {
+        try {
+          watcher();
+        } catch (cause) {
+          report({ code: "LISTENER_FAILED", message: `a listener of the agent failed: ${messageOf(cause)}`, cause });
+        }
+      }
     },
     subscribe(listener) {
       // A wrapper of its own, so that one function subscribed twice is removed once at a time.

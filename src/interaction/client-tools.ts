@@ -41,8 +41,7 @@ export function clientTools(agent: Agent, bodies: ClientToolBodies): Unregister 
     const { tool, arguments: args } = payload as unknown as ClientToolPayload;
     try {
       await agent.claim(id);
-      const answer = signal.aborted ? undefined : await body(tool, args, { callId: callId ?? id, signal });
-      if (answer && running.has(id)) await agent.respond(id, answer);
+      await agent.respond(id, await body(tool, args, { callId: callId ?? id, signal }));
     } catch {
       // Claimed by another client, or answered meanwhile: then it is not ours to run or to answer.
     } finally {
@@ -56,7 +55,8 @@ export function clientTools(agent: Agent, bodies: ClientToolBodies): Unregister 
     call: { callId: string; signal: AbortSignal },
   ): Promise<JsonValue> {
     try {
-      return { value: toJson(await bodies[tool]!(args, call)) };
+      call.signal.throwIfAborted();
+      return { value: toJson(await unlessAborted(async () => bodies[tool]!(args, call), call.signal)) };
     } catch (thrown) {
       return { error: messageOf(thrown) };
     }
@@ -68,8 +68,18 @@ export function clientTools(agent: Agent, bodies: ClientToolBodies): Unregister 
     off();
     for (const controller of running.values())
       controller.abort(new TurnloopError("ABORTED", "the client tools were taken away"));
-    running.clear();
   };
+}
+
+/** A body that does not heed its signal is not waited for. */
+function unlessAborted(body: () => Promise<unknown>, signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Error);
+    signal.addEventListener("abort", abort, { once: true });
+    body()
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener("abort", abort));
+  });
 }
 
 /** As JSON.stringify says it; nothing at all becomes null. */

@@ -112,17 +112,14 @@ export function createDesk({ log, hooks, clock, report, agent, stored, watched }
 
   function find(id: string): InteractionState {
     const known = log.state.interactions.get(id);
-    if (!known)
-      throw new TurnloopError(
-        "INTERACTION_NOT_FOUND",
-        `nothing waits under the id ${id}: it was never asked, or its turn has ended`,
-      );
-    if (known.resolved)
+    if (known && !known.resolved) return known;
+    if (log.state.resolved.has(id)) {
       throw new TurnloopError(
         "INTERACTION_RESOLVED",
-        `${id} is ${known.resolved.outcome} already; the first answer counts`,
+        `${id} has been ${known?.resolved?.outcome ?? "resolved"} already; the first answer counts`,
       );
-    return known;
+    }
+    throw new TurnloopError("INTERACTION_NOT_FOUND", `nothing waits under the id ${id}: it was never asked`);
   }
 
   return {

@@ -63,25 +63,30 @@ export function createAgents(ground: Ground): AgentService {
       ...(seed && { seedLength: events.length }),
     });
     if (registry.get(header.id)) throw exists(header.id);
-    if (id !== undefined && (await work.wait(sessions.isStored(id)))) throw exists(id);
+    const opening = sessions.opening(header.id, work.stop);
     try {
-      return await begin(ground, owners, { archive: { header, events }, stored: 0, source: "startup", options, work });
+      if (id !== undefined && (await work.wait(sessions.isStored(id)))) throw exists(id);
+      const archive = { header, events };
+      return await begin(ground, owners, { archive, stored: 0, source: "startup", options, work, opening });
     } catch (thrown) {
       // Another `create` of the id was faster.
       throw TurnloopError.is(thrown, "SESSION_LIVE") ? exists(header.id) : thrown;
+    } finally {
+      opening.end();
     }
   }
 
   async function resumeStored(options: ResumeAgentOptions, work: Stoppable): Promise<Begun | undefined> {
     check(options);
     checkId(options.id);
-    const opened = sessions.opening(options.id);
+    const opening = sessions.opening(options.id, work.stop);
     try {
       const archive = await work.wait(sessions.read(options.id));
       if (!archive) return undefined;
-      return await begin(ground, owners, { archive, stored: archive.events.length, source: "resume", options, work });
+      const stored = archive.events.length;
+      return await begin(ground, owners, { archive, stored, source: "resume", options, work, opening });
     } finally {
-      opened();
+      opening.end();
     }
   }
 
@@ -122,9 +127,8 @@ export function createAgents(ground: Ground): AgentService {
         try {
           return await sharing.open(options.id, options.signal, make, (joined) => tellJoined(joined, options));
         } catch (thrown) {
-          // Somebody else's `create` was faster: then there is something to join.
-          const lost = TurnloopError.is(thrown, "SESSION_LIVE") || TurnloopError.is(thrown, "SESSION_EXISTS");
-          if (!lost || !registry.get(options.id)) throw thrown;
+          // Somebody else was faster with the same id: there is something to join, or to resume.
+          if (!TurnloopError.is(thrown, "SESSION_LIVE") && !TurnloopError.is(thrown, "SESSION_EXISTS")) throw thrown;
         }
       }
     },

@@ -99,7 +99,7 @@ async function decide(turn: Turn, failure: RequestFailure): Promise<RequestError
   if (
     decision.kind === "retry" &&
     decision.afterMs !== undefined &&
-    !(decision.afterMs >= 0 && decision.afterMs < Infinity)
+    !(Number.isFinite(decision.afterMs) && decision.afterMs >= 0)
   ) {
     throw new TurnloopError("INVALID_DECISION", "`afterMs` of a retry must be a number of milliseconds");
   }

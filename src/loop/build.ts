@@ -1,7 +1,7 @@
 /** Builds one agent in private: its layer of hooks, tools and prompt, its handle, and what its loop needs. */
 import { createAgent, type AgentCore } from "../agent/agent.ts";
 import type { Agent, AgentOptions } from "../agent/types.ts";
-import { messageOf, toError, TurnloopError, type Report } from "../errors.ts";
+import { messageOf, toError, type Report } from "../errors.ts";
 import { createHooks, type Dispatch } from "../hooks/hooks.ts";
 import type { Unregister } from "../hooks/types.ts";
 import { createDesk, type Desk } from "../interaction/desk.ts";
@@ -9,7 +9,6 @@ import { jsonCopy } from "../json.ts";
 import type { CallConfig, ModelRegistry } from "../model/types.ts";
 import { createPrompt, type PromptLayer } from "../prompt/prompt.ts";
 import type { AgentScope, Clock, Harness, Plugin } from "../scope.ts";
-import { PATIENCE_MS } from "../storage/recorder.ts";
 import type { LiveSession } from "../storage/live.ts";
 import type { Archive } from "../storage/archive.ts";
 import type { SessionStore } from "../storage/sessions.ts";
@@ -58,14 +57,6 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
     ...(options.context !== undefined && { context: options.context }),
   });
 
-  const flush = async (): Promise<void> => {
-    const { session } = log;
-    const listeners = hooks.heard("session/flush")
-      ? withinPatience(clock, hooks.parallel("session/flush", { session }))
-      : undefined;
-    const results = await Promise.allSettled([listeners, recorder.settle()]);
-    for (const result of results) if (result.status === "rejected") throw result.reason;
-  };
   const tellError = (error: unknown): void => {
     report({
       code: "FLUSH_FAILED",
@@ -81,12 +72,13 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
     scope: () => scope,
     desk: () => desk,
     newId,
+    report,
     tell: {
       status: (status) => hooks.emit("agent/status", { agent, status }),
       queued: (message) => hooks.emit("agent/queued", { agent, message, steering: message.as === "steer" }),
       error: tellError,
     },
-    flush,
+    flush: live.flush,
   });
   const { agent } = core;
   const desk: Desk = createDesk({
@@ -138,7 +130,7 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
     maxParallelToolCalls: ground.maxParallelToolCalls,
     interactive: ground.interactive,
     config,
-    flush,
+    flush: live.flush,
     tellError,
     prefix: undefined,
     requested: false,
@@ -156,22 +148,6 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
       prompt.unwind();
     },
   };
-}
-
-/** Nobody waits for a deaf listener. */
-async function withinPatience(clock: Clock, listeners: Promise<void>): Promise<void> {
-  const done = new AbortController();
-  const late = clock.sleep(PATIENCE_MS, done.signal).then(
-    () => {
-      throw new TurnloopError("FLUSH_FAILED", `a listener of session/flush took longer than ${PATIENCE_MS} ms`);
-    },
-    () => {},
-  );
-  try {
-    await Promise.race([listeners, late]);
-  } finally {
-    done.abort();
-  }
 }
 
 function configOf({ model, call }: AgentOptions, defaultModel: string | undefined): CallConfig {

@@ -3,6 +3,7 @@ import type { Agent, AgentHandle, AgentOptions, LifecycleOptions } from "../agen
 import type { AgentRegistry } from "../agent/registry.ts";
 import type { Stoppable } from "../agent/stoppable.ts";
 import { messageOf, TurnloopError } from "../errors.ts";
+import type { Opening } from "../storage/sessions.ts";
 import type { Archive } from "../storage/archive.ts";
 import { build, type Built, type Ground } from "./build.ts";
 import { drive } from "./driver.ts";
@@ -25,6 +26,8 @@ export interface Birth {
   readonly options: AgentOptions & LifecycleOptions;
   /** Stopped when its signal aborts, or its harness or its owner ends. */
   readonly work: Stoppable;
+  /** Its place among those that are made of the same id. */
+  readonly opening?: Opening;
 }
 
 /** A handle that also tells when the end of its agent begins, by whomever. */
@@ -79,7 +82,12 @@ interface Life {
   publish(): void;
 }
 
-function createLife(ground: Ground, owners: Owners, built: Built, { source, options: { owner }, work }: Birth): Life {
+function createLife(
+  ground: Ground,
+  owners: Owners,
+  built: Built,
+  { source, options: { owner }, work, opening }: Birth,
+): Life {
   const { agent, core, instance, live } = built;
   const { hooks } = instance;
   const { session } = live.log;
@@ -101,7 +109,7 @@ function createLife(ground: Ground, owners: Owners, built: Built, { source, opti
   const life: Life = {
     publish() {
       check();
-      undo.session.push(ground.sessions.enter(live));
+      undo.session.push(ground.sessions.enter(live, opening));
       undo.agent.push(owners.registry.enter(agent, owner));
       reopen(instance);
       telling = true;

@@ -135,10 +135,13 @@ async function started({ instance, activity, number: turn }: Turn, call: CallSta
 function commit(turn: Turn, call: CallState, execution: ToolExecution, { outcome, contexts }: Finished): void {
   const { hooks, log } = turn.instance;
   const { callId } = execution;
-  contexts.forEach(({ content, source }, n) => {
-    log.write("inbox/queued", { id: contextId(callId, n), content: content as never, source, as: "inject" });
+  log.together(() => {
+    writeResult(log, call, outcome);
+    for (const { content, source } of contexts) {
+      const id = contextId(callId, log.state.accepted);
+      log.write("inbox/queued", { id, content: content as never, source, as: "inject" });
+    }
   });
-  writeResult(log, call, outcome);
   turn.outcomes.delete(callId);
   hooks.emit("tools/result", { execution, outcome });
 }

@@ -16,7 +16,7 @@ import { contextOf, writeWaiting } from "./waiting.ts";
 
 /** Runs the open turn on, or a new one. Never rejects; answers whether a policy stopped it for good. */
 export async function runTurn(instance: Instance, activity: Activity): Promise<boolean> {
-  const { log, core } = instance;
+  const { log } = instance;
   const turn: Turn = {
     instance,
     activity,
@@ -37,7 +37,6 @@ export async function runTurn(instance: Instance, activity: Activity): Promise<b
   const parked =
     reason.kind === "disposed" && isParked(log.state, (name) => instance.tools.lookup(name)?.idempotent === true);
   if (!parked) close(turn, reason);
-  core.continuing = false;
   return turn.terminal;
 }
 

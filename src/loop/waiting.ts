@@ -1,5 +1,5 @@
 /** What waits for a safe place in the history: context behind a tool batch, steering between steps. */
-import { queuedMessages } from "../session/state.ts";
+import { queuedMessages, type InboxEntry } from "../session/state.ts";
 import { TurnloopError } from "../errors.ts";
 import { contentOf, sourceOf } from "../model/content.ts";
 import type { HookContext } from "../tools/types.ts";
@@ -15,21 +15,26 @@ export function contextOf({ content, source }: HookContext): HookContext {
 }
 
 /** The id under which a call's additional context waits. */
-export function contextId(callId: string, n: number): string {
-  return `${callId}/context${n === 0 ? "" : `/${n + 1}`}`;
+export function contextId(callId: string, accepted: ReadonlySet<string>): string {
+  let id = `${callId}/context`;
+  for (let n = 2; accepted.has(id); n += 1) id = `${callId}/context/${n}`;
+  return id;
 }
 
 /** After all results: the contexts of the calls in call order, then what was injected, by acceptance. */
 export function writeWaiting(log: Log): void {
-  const waiting = queuedMessages(log.state).filter((entry) => entry.as === "inject");
-  if (waiting.length === 0) return;
   const calls = [...(log.state.open?.calls.keys() ?? [])];
   const rank = (id: string): number => {
     const call = calls.findIndex((callId) => id.startsWith(`${callId}/context`));
     return call < 0 ? calls.length : call;
   };
-  waiting.sort((a, b) => rank(a.id) - rank(b.id));
-  for (const { id, content, source } of waiting) log.write("context/message", { id, content, source }, APPEND);
+  // What is injected by those who hear of it lands here too.
+  for (;;) {
+    const waiting = queuedMessages(log.state).filter((entry) => entry.as === "inject");
+    if (waiting.length === 0) return;
+    const [{ id, content, source }] = waiting.toSorted((a, b) => rank(a.id) - rank(b.id)) as [InboxEntry];
+    log.write("context/message", { id, content, source }, APPEND);
+  }
 }
 
 /** Whether anything steers the next step. */

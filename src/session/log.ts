@@ -41,6 +41,8 @@ export interface Log {
     data: SessionEventMap[T],
     meta?: { readonly surface?: SurfaceOp; readonly cites?: readonly Cite[]; readonly time?: number | undefined },
   ): SessionEvent<T>;
+  /** What `change` appends is told when all of it is there. */
+  together(change: () => void): void;
   /** While `change` runs, `session/event` is silent: the session is not told of yet. */
   unheard(change: () => void): void;
   /** From now on nothing is appended; `why` tells whoever tries. The first reason counts. */
@@ -101,7 +103,10 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
     take(event);
     frozen = undefined;
     recording.wake();
-    if (telling) return;
+    if (!telling) tellAll();
+  }
+
+  function tellAll(): void {
     telling = true;
     while (told < events.length) tell(events[told++]!);
     telling = false;
@@ -233,6 +238,18 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
       if (closed) throw readOnly(closed());
       Object.freeze(data);
       return add(type, data, meta?.surface, meta?.cites, meta?.time);
+    },
+    together(change) {
+      if (telling) {
+        change();
+        return;
+      }
+      telling = true;
+      try {
+        change();
+      } finally {
+        tellAll();
+      }
     },
     unheard(change) {
       heard = false;

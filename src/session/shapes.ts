@@ -1,37 +1,41 @@
 /** What each type of event must hold, and where it may stand. Checked for all that comes from outside the loop. */
 import { TurnloopError } from "../errors.ts";
 import { jsonCopyOfWhole } from "../json.ts";
+import { answerBlocksOf } from "../model/content.ts";
 import type { Cite, SessionEvent, SurfaceOp } from "./types.ts";
 
-/** Fields by kind: `#` a whole number, `$` text, `[` a list, `{` an object, `!` a boolean, `*` anything. */
+/**
+ * Fields by kind: `#` a whole number, `$` text, `!` a boolean, `%` content blocks, `&` a list of texts, `@` an
+ * object with a `kind`, `~` one with a `type`, `{` an object, `*` anything. `?` behind a name: it may be absent.
+ */
 const SHAPES: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
-    "turn/start": "#turn {trigger",
+    "turn/start": "#turn @trigger &messages?",
     "turn/resumed": "#turn #attempt",
-    "turn/end": "#turn {reason",
+    "turn/end": "#turn @reason",
     "step/start": "#turn #step",
     "step/end": "#turn #step",
-    "user/message": "$id [content {source",
-    "prompt/blocked": "$id [content {source $reason",
-    "context/message": "$id [content {source",
-    "steering/message": "#turn $id [content {source",
+    "user/message": "$id %content @source",
+    "prompt/blocked": "$id %content @source $reason",
+    "context/message": "$id %content @source",
+    "steering/message": "#turn $id %content @source",
     "request/header": "{header $reason",
-    "request/failed": "#turn #step #attempt {error $next",
-    "assistant/chunk": "#turn #step {chunk",
-    "assistant/message": "#turn #step $model [content",
+    "request/failed": "#turn #step #attempt {error $next {usage?",
+    "assistant/chunk": "#turn #step ~chunk",
+    "assistant/message": "#turn #step $model %content {usage?",
     "tool/call": "#turn #step $callId $name $arguments",
     "tool/start": "#turn #step $callId #attempt",
     "tool/progress": "$callId *value",
-    "tool/result": "#turn #step $callId [content !isError",
-    "interaction/requested": "$id $kind *payload",
+    "tool/result": "#turn #step $callId %content !isError",
+    "interaction/requested": "$id $kind *payload $callId? #expiresAt?",
     "interaction/claimed": "$id $client",
     "interaction/resolved": "$id $outcome",
-    "inbox/queued": "$id [content {source $as",
-    "inbox/dropped": "[ids $reason",
-    "agent/cancelled": "$id $reason [dropped",
+    "inbox/queued": "$id %content @source $as {output?",
+    "inbox/dropped": "&ids $reason",
+    "agent/cancelled": "$id $reason &dropped #turn?",
     "agent/configured": "{patch",
     "session/titled": "$title",
-    "model/aux": "$purpose $model",
+    "model/aux": "$purpose $model {usage?",
   }).map(([type, fields]) => [type, fields.split(" ")]),
 );
 
@@ -52,22 +56,46 @@ export function isBookkeeping(type: string): boolean {
 }
 
 function fits(field: string, data: Record<string, unknown>): boolean {
-  const name = field.slice(1);
-  if (!Object.hasOwn(data, name)) return false;
+  const optional = field.endsWith("?");
+  const name = nameOf(field);
+  if (!Object.hasOwn(data, name)) return optional;
   const value = data[name];
   switch (field[0]) {
     case "#":
       return Number.isSafeInteger(value);
     case "$":
       return typeof value === "string";
-    case "[":
-      return Array.isArray(value);
-    case "{":
-      return typeof value === "object" && value !== null && !Array.isArray(value);
     case "!":
       return typeof value === "boolean";
+    case "%":
+      return isContent(value);
+    case "&":
+      return Array.isArray(value) && value.every((item) => typeof item === "string");
+    case "@":
+      return isObject(value) && typeof value.kind === "string";
+    case "~":
+      return isObject(value) && typeof value.type === "string";
+    case "{":
+      return isObject(value);
     default:
       return true;
+  }
+}
+
+function nameOf(field: string): string {
+  return field.replace(/^.|\?$/g, "");
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isContent(value: unknown): boolean {
+  try {
+    answerBlocksOf(value);
+    return true;
+  } catch {
+    return false;
   }
 }
 
@@ -78,7 +106,7 @@ export function checkData(type: string, data: unknown): void {
   }
   for (const field of SHAPES.get(type) ?? []) {
     if (!fits(field, data as Record<string, unknown>)) {
-      throw new TurnloopError("INVALID_CONTENT", `the data of ${type} lacks a valid \`${field.slice(1)}\``);
+      throw new TurnloopError("INVALID_CONTENT", `the data of ${type} lacks a valid \`${nameOf(field)}\``);
     }
   }
 }

@@ -73,6 +73,8 @@ export interface LogState {
   readonly accepted: Set<string>;
   /** Of the open turn: those open, and those answered. */
   readonly interactions: Map<string, InteractionState>;
+  /** The ids of those that were resolved, in any turn. */
+  readonly resolved: Set<string>;
 }
 
 export function createState(): LogState {
@@ -85,6 +87,7 @@ export function createState(): LogState {
     inbox: new Map(),
     accepted: new Set(),
     interactions: new Map(),
+    resolved: new Set(),
   };
 }
 
@@ -169,6 +172,7 @@ export function advance(state: LogState, event: SessionEvent, own: boolean): voi
     case "interaction/resolved": {
       const interaction = state.interactions.get(event.data.id);
       if (interaction) interaction.resolved ??= event.data;
+      state.resolved.add(event.data.id);
       return;
     }
     default:
@@ -235,7 +239,7 @@ export function unansweredCalls({ open }: LogState): CallState[] {
 export function openInteractions(state: LogState): Interaction[] {
   const open: Interaction[] = [];
   for (const { request, claimedBy, resolved } of state.interactions.values()) {
-    if (!resolved) open.push(claimedBy === undefined ? request : { ...request, claimedBy });
+    if (!resolved) open.push(claimedBy === undefined ? request : Object.freeze({ ...request, claimedBy }));
   }
   return open;
 }

@@ -92,7 +92,9 @@ export function createSurface(): Surface {
       }
       if (event.type !== "context/message")
         throw new TurnloopError("INVALID_SURFACE", `${event.type} cannot replace anything; a context/message can`);
-      if (!isWhole(shadowed))
+      const owed = new Set(group?.calls.map((call) => call.callId));
+      for (const node of nodes) if (node.event.type === "tool/result") owed.add(node.event.data.callId);
+      if (!isWhole(shadowed, owed))
         throw new TurnloopError(
           "INVALID_SURFACE",
           "the range would part a tool call from its result; cut where no call is open",
@@ -134,12 +136,13 @@ function isCited(event: SessionEvent, seq: number): boolean {
   );
 }
 
-/** Whether every call in the row has its result there, and every result its call. */
-function isWhole(row: readonly SessionEvent[]): boolean {
+/** Whether every call in the row that has a result, or waits for one, has it there; and every result its call. */
+function isWhole(row: readonly SessionEvent[], owed: ReadonlySet<string>): boolean {
   const open = new Set<string>();
   for (const node of row) {
     if (node.type === "assistant/message") {
-      for (const block of node.data.content) if (block.type === "tool-call") open.add(block.callId);
+      for (const block of node.data.content)
+        if (block.type === "tool-call" && owed.has(block.callId)) open.add(block.callId);
     } else if (node.type === "tool/result" && !open.delete(node.data.callId)) {
       return false;
     }

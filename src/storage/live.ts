@@ -6,7 +6,7 @@ import { afterDeath, closeTurn } from "../session/close.ts";
 import { isParked } from "../session/state.ts";
 import type { SessionEvent, SessionHeader, SessionSummary } from "../session/types.ts";
 import type { Clock } from "../scope.ts";
-import { createRecorder, type Recorder } from "./recorder.ts";
+import { createRecorder, PATIENCE_MS, type Recorder } from "./recorder.ts";
 import type { SessionStorage } from "./types.ts";
 
 export interface LiveSession {
@@ -14,6 +14,8 @@ export interface LiveSession {
   readonly recorder: Recorder;
   /** Set by whoever drives it: told when `durable` changes, and when the storage refuses for good. */
   listener: { changed(): void; lost(error: TurnloopError): void } | undefined;
+  /** Stores all, and awaits the listeners of `session/flush`; of neither for longer than PATIENCE_MS. */
+  flush(): Promise<void>;
   /** Ends it: nothing is appended or stored from here on. */
   close(): Promise<void>;
 }
@@ -50,6 +52,14 @@ export function openLive(options: LiveOptions): LiveSession {
     log,
     recorder,
     listener: undefined,
+    async flush() {
+      const { session } = log;
+      const listeners = hooks?.heard("session/flush")
+        ? withinPatience(clock, hooks.parallel("session/flush", { session }))
+        : undefined;
+      const results = await Promise.allSettled([listeners, recorder.settle()]);
+      for (const result of results) if (result.status === "rejected") throw result.reason;
+    },
     async close() {
       log.close(() => new TurnloopError("SESSION_CLOSED", `the session ${header.id} is closed; open it again`));
       await recorder.stop();
@@ -67,4 +77,20 @@ export function repair(log: Log, idempotent: (tool: string) => boolean): void {
     answer: afterDeath,
     time: log.at(log.seq - 1)?.time,
   });
+}
+
+/** Nobody waits for a deaf listener. */
+async function withinPatience(clock: Clock, listeners: Promise<void>): Promise<void> {
+  const done = new AbortController();
+  const late = clock.sleep(PATIENCE_MS, done.signal).then(
+    () => {
+      throw new TurnloopError("FLUSH_FAILED", `a listener of session/flush took longer than ${PATIENCE_MS} ms`);
+    },
+    () => {},
+  );
+  try {
+    await Promise.race([listeners, late]);
+  } finally {
+    done.abort();
+  }
 }

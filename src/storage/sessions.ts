@@ -25,18 +25,23 @@ export interface SessionStore extends Sessions {
   /** A new header, with a minted id where none is given. INVALID_HEADER, INVALID_CONTENT. */
   header(input: Partial<HeaderInput>): SessionHeader;
   /** SESSION_LIVE when the id is taken. Tells nobody; the undo removes exactly this one. */
-  enter(live: LiveSession): () => void;
+  enter(live: LiveSession, opening?: Opening): () => void;
   live(id: string): LiveSession | undefined;
   /** The whole of a stored session, checked; undefined when it is not stored. */
   read(id: string): Promise<Archive | undefined>;
-  /** While an agent is made of it, a stored session is not written otherwise; the undo ends that. */
-  opening(id: string): () => void;
+  /** An agent of this id is being made: nobody else writes the stored session, and whoever enters first stops the rest. */
+  opening(id: string, overtaken: (error: TurnloopError) => void): Opening;
   /** Reads no events. */
   isStored(id: string): Promise<boolean>;
   /** The events of a seed, checked, detached and frozen. INVALID_LOG. */
   seed(events: readonly SessionEvent[]): SessionEvent[];
   /** Closes the sessions that no agent drives. */
   close(): Promise<void>;
+}
+
+export interface Opening {
+  readonly overtaken: (error: TurnloopError) => void;
+  end(): void;
 }
 
 export interface SessionStoreOptions {
@@ -55,7 +60,8 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
   const entered = new Map<string, LiveSession>();
   const undriven = new Set<LiveSession>();
   /** Being opened: nothing else may write them. */
-  const opening = new Map<string, number>();
+  const openings = new Map<string, Set<Opening>>();
+  let numbered = 0;
   let closed = false;
   const defined = new Map<string, boolean>();
   const betweenTurns = (type: string): boolean => defined.get(type) === true;
@@ -121,8 +127,7 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
       const live = entered.get(session.id);
       if (!live || live.log.session !== session)
         throw new TurnloopError("SESSION_CLOSED", `the session ${session.id} is not live here`);
-      const results = await Promise.allSettled([hooks.parallel("session/flush", { session }), live.recorder.flush()]);
-      for (const result of results) if (result.status === "rejected") throw result.reason;
+      await live.flush();
     },
 
     define(type: SessionEventType, rules) {
@@ -139,7 +144,7 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
     async create({ id, meta, seed } = {}) {
       if (closed) throw new TurnloopError("HARNESS_DISPOSED", "the harness is disposed; create another");
       const events = store.seed(seed ?? []);
-      const header = store.header({ id: id ?? nextNumber(), meta, ...(seed && { seedLength: events.length }) });
+      const header = store.header({ id: id ?? (await nextNumber()), meta, ...(seed && { seedLength: events.length }) });
       if (entered.has(header.id) || (await store.isStored(header.id))) throw exists(header.id);
       const live = store.prepare({ header, events }, 0, hooks);
       store.enter(live);
@@ -154,11 +159,13 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
     header: ({ id, createdAt, ...rest }) =>
       makeHeader({ ...rest, id: id ?? newId(), createdAt: createdAt ?? clock.now() }),
 
-    enter(live) {
+    enter(live, own) {
       const { id } = live.log.session;
-      if (entered.has(id))
-        throw new TurnloopError("SESSION_LIVE", `the session ${id} is live already; \`open\` joins it`);
+      const taken = (): TurnloopError =>
+        new TurnloopError("SESSION_LIVE", `the session ${id} is live already; \`open\` joins it`);
+      if (entered.has(id)) throw taken();
       entered.set(id, live);
+      for (const other of openings.get(id) ?? []) if (other !== own) other.overtaken(taken());
       return () => {
         if (entered.get(id) === live) entered.delete(id);
       };
@@ -170,13 +177,18 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
         return stored && readStored(id, stored);
       }),
 
-    opening(id) {
-      opening.set(id, (opening.get(id) ?? 0) + 1);
-      return () => {
-        const left = opening.get(id)! - 1;
-        if (left === 0) opening.delete(id);
-        else opening.set(id, left);
+    opening(id, overtaken) {
+      const all = openings.get(id) ?? new Set();
+      openings.set(id, all);
+      const opening: Opening = {
+        overtaken,
+        end() {
+          all.delete(opening);
+          if (all.size === 0 && openings.get(id) === all) openings.delete(id);
+        },
       };
+      all.add(opening);
+      return opening;
     },
 
     isStored: (id) => guarded(async () => (await storage.load(id)) !== undefined),
@@ -198,7 +210,7 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
 
   /** Holds the right to write a stored session meanwhile. SESSION_LIVE, SESSION_CLAIMED. */
   async function claimed<T>(id: string, body: () => Promise<T>): Promise<T> {
-    if (opening.has(id))
+    if (openings.has(id))
       throw new TurnloopError("SESSION_LIVE", `the session ${id} is being opened here; wait for that`);
     const claim = await guarded(async () => storage.claim?.(id, { mode: "fail" }));
     try {
@@ -236,8 +248,12 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
     return log.session;
   }
 
-  function nextNumber(): string {
-    for (let n = 1; ; n += 1) if (!entered.has(`session-${n}`)) return `session-${n}`;
+  async function nextNumber(): Promise<string> {
+    for (;;) {
+      numbered += 1;
+      const id = `session-${numbered}`;
+      if (!entered.has(id) && !(await store.isStored(id))) return id;
+    }
   }
 
   return store;

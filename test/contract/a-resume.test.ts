@@ -4,7 +4,7 @@ import { scriptedModel } from "turnloop/testing";
 import { expect } from "vitest";
 import { testClock } from "../support/clock.ts";
 import { harnessWith, local } from "../support/fixture.ts";
-import { codeOf, held, reasonOf, store, toldBy } from "../support/lifecycle.ts";
+import { codeOf, held, reasonOf, stage, store, toldBy, ways } from "../support/lifecycle.ts";
 import { storedEvents } from "../support/mortal.ts";
 import { deferred, eventOf, textOf, typesOf } from "../support/wait.ts";
 
@@ -240,6 +240,16 @@ for (const [what, meta, code] of [
     expect(told).toEqual([]);
   });
 }
+
+local("#4 a call configuration that is no JSON is refused before anybody is told, and the id is free", async () => {
+  for (const way of ways) {
+    const { harness, begin } = await stage(way);
+    const told = toldBy(harness.hooks);
+    expect([way, await codeOf(begin({ call: { temperature: Number.NaN } }))]).toEqual([way, "INVALID_CONTENT"]);
+    expect(told).toEqual([]);
+    expect((await begin()).agent.id).toBe("s");
+  }
+});
 
 local("#24 a load that hangs blocks nobody else: other ids are opened meanwhile", async () => {
   const inner = memoryStorage();

@@ -167,6 +167,21 @@ for (const way of ways) {
   });
 }
 
+local("#40 an open that waits for a teardown is refused when the harness ends meanwhile", async () => {
+  const harness = harnessWith();
+  const { agent, dispose } = await harness.agents.open({ id: "s" });
+  const gate = deferred();
+  agent.scope!.hooks.on("session/flush", () => gate.promise);
+  agent.inject("it is raining");
+  const disposed = dispose();
+  const opening = codeOf(harness.agents.open({ id: "s" }));
+  await calm();
+  const ended = harness.dispose();
+  gate.resolve();
+  expect(await promptly(opening)).toBe("HARNESS_DISPOSED");
+  await promptly(Promise.all([disposed, ended]));
+});
+
 local("#40 a harness that has ended starts nothing, and makes no session", async () => {
   const harness = harnessWith();
   await harness.dispose();

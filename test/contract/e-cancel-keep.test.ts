@@ -95,6 +95,20 @@ anywhere("D14 #84 the first of several cancels gives the reason; each is told of
   expect(textsOf(agent.session)).toEqual(["go"]);
 });
 
+anywhere("D14 #84 a cancel from the listener of a cancel comes second, whatever order they stop in", async (open) => {
+  const agent = await open({ model: scriptedModel([HANGING]) });
+  const off = agent.on("agent/cancelled", () => {
+    off();
+    agent.cancel("second");
+  });
+  agent.send("go");
+  await eventOf(agent.session, "assistant/chunk");
+  agent.cancel("first");
+  await agent.whenIdle();
+  expect(dataOf(agent.session, "agent/cancelled")[0]!.reason).toBe("first");
+  expect(endOf(agent.session)).toEqual({ kind: "aborted", reason: "first" });
+});
+
 local("D14 a turn whose cancel is stored, and whose end is not, is ended as aborted by the next opening", async () => {
   const { agent } = await harnessWith({ model: scriptedModel([HANGING]) }).agents.open({ id: "s" });
   agent.send("go");

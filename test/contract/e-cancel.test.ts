@@ -84,6 +84,25 @@ for (const type of ["turn/end", "session/flush"] as const) {
   });
 }
 
+for (const hook of ["prompt/assemble", "agent/session-prefix", "agent/pre-step", "agent/request"] as const) {
+  local(`#68 H6 a cancel after a turn that failed in ${hook} finds nothing to stop`, async () => {
+    const harness = harnessWith({ model: scriptedModel(["hi"]) });
+    const { agent } = await harness.agents.open({ id: "s" });
+    const off = harness.hooks.on(hook, () => {
+      off();
+      throw new Error("no");
+    });
+    agent.send("go");
+    await agent.whenIdle();
+    const { seq } = agent.session;
+    agent.cancel("nothing");
+    expect(agent.session.seq).toBe(seq);
+    agent.send("again");
+    await agent.whenIdle();
+    expect(dataOf(agent.session, "turn/end").map(({ reason }) => reason.kind)).toEqual(["error", "completed"]);
+  });
+}
+
 anywhere("#68 a cancel with something queued and no turn drops it, and is told of", async (open) => {
   const agent = await open({ model: scriptedModel([]) });
   agent.send("go", { id: "m1" });

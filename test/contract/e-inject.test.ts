@@ -156,7 +156,7 @@ local("#63 a flush that fails behind an idle inject is reported, told as step 0,
   expect(endOf(agent.session)).toEqual({ kind: "completed" });
 });
 
-local("#63 #81 dispose awaits the flush behind an idle inject, and whenIdle does not", async () => {
+local("#63 #81 H10 dispose awaits the flush behind an idle inject, and whenIdle does not", async () => {
   const harness = harnessWith({ model: scriptedModel([]) });
   const { agent, dispose } = await harness.agents.open({ id: "s" });
   const gate = deferred();
@@ -164,6 +164,7 @@ local("#63 #81 dispose awaits the flush behind an idle inject, and whenIdle does
   agent.inject("a");
   await agent.whenIdle();
   const disposed = dispose();
+  await agent.whenIdle();
   expect(await isPending(disposed)).toBe(true);
   gate.resolve();
   await disposed;

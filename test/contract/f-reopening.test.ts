@@ -2,7 +2,7 @@
 import { memoryStorage, type Agent, type HarnessOptions, type SessionStorage } from "turnloop";
 import { scriptedModel } from "turnloop/testing";
 import { expect } from "vitest";
-import { calls } from "../support/calls.ts";
+import { calls, tool } from "../support/calls.ts";
 import { harnessWith, local } from "../support/fixture.ts";
 import { heldAnswer, heldTool, storedUpTo, text, textsOf } from "../support/held.ts";
 import { dataOf, linesOf } from "../support/scene.ts";
@@ -94,6 +94,21 @@ local("D13 steering that its host left behind becomes a send, in its place", asy
   await again.whenIdle();
   expect(textsOf(again.session)).toEqual(["go", "two", "three", "four"]);
   expect(textsOf(again.session, "steering/message")).toEqual([]);
+});
+
+local("D13 D23 steering behind a turn that is parked still steers that turn when it goes on", async () => {
+  const tools = [tool("ask", (_, call) => call.ask("which?"), { idempotent: true })];
+  const { agent } = await harnessWith({ model: scriptedModel([calls("ask")]), tools }).agents.open({ id: "s" });
+  agent.send("go");
+  const { data } = await eventOf(agent.session, "interaction/requested");
+  agent.steer("quickly", { id: "m2" });
+  const model = scriptedModel(["done"]);
+  const again = await reopened(await storedUpTo(agent.session, agent.session.seq), { model, tools });
+  expect(again.queue.map(({ id, as }) => [id, as])).toEqual([["m2", "steer"]]);
+  await again.respond(data.id, "left");
+  await again.whenIdle();
+  expect(linesOf(model.requests[0]!.messages)).toEqual(["user: go", "assistant: ", "tool: left", "user: quickly"]);
+  expect(dataOf(again.session, "turn/start")).toHaveLength(1);
 });
 
 local("D13 a fork never runs what was queued in its seed, and the source does", async () => {

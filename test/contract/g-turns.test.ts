@@ -115,6 +115,7 @@ anywhere("#93 one turn takes all that is queued, in order", async (open) => {
   await eventOf(agent.session, "step/start");
   const ids = ["a", "b", "c"].map((text) => agent.send(text));
   const last = run(agent, "d");
+  await agent.flush();
   gate.resolve("one");
   expect(await last.result).toMatchObject({ turn: 2, reason: { kind: "completed" } });
   expect(dataOf(agent.session, "turn/start")[1]!.messages).toEqual([...ids, last.id]);
@@ -135,10 +136,10 @@ anywhere("#94 turn/start comes first, and the messages it took come inside it", 
     "step/end",
     "turn/end",
   ]);
-  expect(dataOf(agent.session, "turn/start")).toEqual([
+  expect(dataOf(agent.session, "turn/start")).toMatchObject([
     { turn: 1, trigger: { kind: "message", source: { kind: "user" } }, messages: [id] },
   ]);
-  expect(dataOf(agent.session, "user/message")).toEqual([
+  expect(dataOf(agent.session, "user/message")).toMatchObject([
     { id, content: [{ type: "text", text: "hi" }], source: { kind: "user" } },
   ]);
 });

@@ -76,11 +76,17 @@ local("#142 D9 each step starts from the options, not from what the last request
 });
 
 anywhere("#142 D9 what configure says counts from the next request on, and is logged", async (open) => {
-  const model = scriptedModel([async () => (agent.configure({ temperature: 1 }), calling), "one", "two"]);
+  const midway = async (): Promise<typeof calling> => {
+    agent.configure({ temperature: 1 });
+    await agent.flush();
+    return calling;
+  };
+  const model = scriptedModel([midway, "one", "two"]);
   const agent = await open({ model, tools: [look], open: { call: { temperature: 0, topK: 3 } } });
   agent.send("go");
   await eventOf(agent.session, "turn/end");
   agent.configure({ topK: 5, stop: ["x"] });
+  await agent.flush();
   agent.send("on");
   await eventOf(agent.session, "turn/end", ({ data }) => data.turn === 2);
   expect(model.requests.map(({ config }) => config)).toEqual([

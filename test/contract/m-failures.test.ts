@@ -89,6 +89,8 @@ local("#160 #167 a failure is a structure with a readable message, whatever the 
   expect(JSON.parse(JSON.stringify(session.events))).toEqual(session.events);
 });
 
+// #167 also asks that diagnostics render the whole chain of causes: they carry `cause`, and rendering it is the
+// application's.
 local("#167 what was thrown is kept as the cause of what agent/error tells", async () => {
   const thrown = new Error("socket closed", { cause: new Error("ECONNRESET") });
   const { say, errors } = await scene([() => Promise.reject(thrown)]);

@@ -208,21 +208,32 @@ for (const mood of ["failing", "silent"] as const) {
   });
 }
 
-local("#212 D17 a deaf listener of the flush holds nothing up for longer than 5 s", async () => {
-  const clock = testClock();
-  const { agent, hooks, session } = await staged({ model: scriptedModel(["one"]), clock });
-  const gate = deferred();
-  hooks.on("session/flush", () => gate.promise);
-  agent.send("go");
-  await eventOf(session, "turn/end");
-  try {
-    expect(await Promise.race([clock.sleeping(5000).then(() => "bounded"), eventLoopTurns(20)])).toBe("bounded");
-    await clock.advance(5000);
-    await agent.whenIdle();
-  } finally {
-    gate.resolve();
-  }
-});
+for (const [what, end] of [
+  ["a turn's end", ({ agent }) => agent.whenIdle()],
+  ["a disposal", ({ handle }) => handle.dispose()],
+] as [string, (stage: Stage) => Promise<void>][]) {
+  local(`#210 #212 D17 a deaf listener of the flush holds ${what} up for 5 s and no longer`, async () => {
+    const clock = testClock();
+    const stage = await staged({ model: scriptedModel(["one"]), clock });
+    const { agent, hooks, session } = stage;
+    const errors: number[] = [];
+    hooks.on("agent/error", ({ step }) => void errors.push(step));
+    const gate = deferred();
+    hooks.on("session/flush", () => gate.promise);
+    agent.send("go");
+    await eventOf(session, "turn/end");
+    await snapshotWhere(agent, ({ durable }) => durable === "stored");
+    const ended = end(stage);
+    try {
+      expect(await Promise.race([clock.sleeping(5000).then(() => "bounded"), eventLoopTurns(20)])).toBe("bounded");
+      await clock.advance(5000);
+      await ended;
+      expect(errors).toEqual([0]);
+    } finally {
+      gate.resolve();
+    }
+  });
+}
 
 /** Long enough for whatever would happen without any waiting. */
 async function eventLoopTurns(n: number): Promise<string> {

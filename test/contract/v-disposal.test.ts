@@ -77,7 +77,7 @@ describe("disposal", () => {
     await stage.clock.advance(5000);
     await disposed;
     stage.storage.heal();
-    await turnOfTheEventLoop();
+    for (let i = 0; i < 4; i += 1) await turnOfTheEventLoop();
     await stage.clock.advance(60_000);
     expect(stage.storage.tried).toHaveLength(1);
   });

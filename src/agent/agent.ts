@@ -1,16 +1,14 @@
 /** The Agent handle of a loop that runs here: its verbs, as appends to the log. */
 import { TurnloopError, type Report } from "../errors.ts";
 import type { Desk } from "../interaction/desk.ts";
-import { jsonCopy, type JsonSchema } from "../json.ts";
-import { contentOf, sourceOf } from "../model/content.ts";
-import type { ContentInput } from "../model/types.ts";
+import { jsonCopy } from "../json.ts";
 import type { AgentScope } from "../scope.ts";
-import { queuedMessages, unansweredCalls } from "../session/state.ts";
 import type { SessionEvent, SessionEventType } from "../session/types.ts";
 import type { LiveSession } from "../storage/live.ts";
 import { createActivity, type Activity } from "./activity.ts";
+import { createInbox } from "./inbox.ts";
 import { createSnapshots, SHOWN, type SnapshotStore } from "./snapshot.ts";
-import type { Agent, AgentOptions, AgentStatus, QueuedMessage, SendOptions } from "./types.ts";
+import type { Agent, AgentOptions, AgentStatus, QueuedMessage } from "./types.ts";
 
 /** What the loop has of an agent besides its handle. */
 export interface AgentCore {
@@ -88,10 +86,6 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
     woken = undefined;
   }
 
-  function injectsWait(): boolean {
-    return queuedMessages(state).some((entry) => entry.as === "inject");
-  }
-
   /** Whoever waits for idle has it, as nothing runs and nothing will. */
   function releaseIdle(): void {
     const waiters = idle;
@@ -99,20 +93,17 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
     for (const release of waiters) release();
   }
 
-  /** Accepts a message: durable, in the queue, then told. */
-  function queue(
-    content: ContentInput,
-    { id = newId(), source, output }: SendOptions,
-    as: QueuedMessage["as"],
-  ): string {
-    const message = { id: String(id).toWellFormed(), content: contentOf(content), source: sourceOf(source), as };
-    const schema = output === undefined ? undefined : checkSchema(output);
-    if (state.accepted.has(message.id)) return message.id;
-    log.write("inbox/queued", { ...message, ...(schema && { output: schema }) });
-    tell.queued(Object.freeze(message));
-    if (as !== "inject") wakeUp();
-    return message.id;
-  }
+  const inbox = createInbox({
+    log,
+    newId,
+    queued: tell.queued,
+    wake: wakeUp,
+    injected() {
+      const stored = flush().catch((error: unknown) => tell.error(error));
+      core.idleFlushes.add(stored);
+      void stored.finally(() => core.idleFlushes.delete(stored));
+    },
+  });
 
   const agent: Agent = {
     id: session.id,
@@ -133,25 +124,19 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
 
     send(content, sendOptions = {}) {
       checkAlive();
-      return queue(content, sendOptions, "send");
+      return inbox.queue(content, sendOptions, "send");
     },
 
     steer(content, sendOptions = {}) {
       checkAlive();
       // A message that asks for structured output has a turn of its own.
       const joins = status === "running" && sendOptions.output === undefined;
-      return queue(content, sendOptions, joins ? "steer" : "send");
+      return inbox.queue(content, sendOptions, joins ? "steer" : "send");
     },
 
     inject(content, sendOptions = {}) {
       checkAlive();
-      // Between a call and its result nothing may stand: what comes then waits for the end of the batch.
-      if (unansweredCalls(state).length > 0 || injectsWait()) return queue(content, sendOptions, "inject");
-      const { id = newId(), source } = sendOptions;
-      const message = { id: String(id).toWellFormed(), content: contentOf(content), source: sourceOf(source) };
-      if (state.accepted.has(message.id)) return message.id;
-      injectNow(message);
-      return message.id;
+      return inbox.inject(content, sendOptions);
     },
 
     continue() {
@@ -164,20 +149,15 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
 
     async withdraw(id) {
       checkAlive();
-      const entry = state.inbox.get(id);
-      if (!entry || entry.takenBy !== undefined) return false;
-      log.write("inbox/dropped", { ids: Object.freeze([id]), reason: "withdrawn" });
-      return true;
+      return inbox.withdraw(id);
     },
 
     cancel(reason = "cancelled", { queue: fate = "drop" } = {}) {
       if (status === "disposed" || recorder.durable === "lost") return;
       const { open } = state;
-      const dropped =
-        fate === "drop"
-          ? [...state.inbox.values()].filter((entry) => entry.as !== "inject").map((entry) => entry.id)
-          : [];
-      if (!core.activity && !core.continuing && dropped.length === 0) return;
+      const dropped = fate === "drop" ? inbox.droppable() : [];
+      const stops = core.activity !== undefined && !core.activity.stopped;
+      if (!stops && !core.continuing && dropped.length === 0) return;
       core.continuing = false;
       const why = String(reason).toWellFormed();
       log.together(() => {
@@ -232,29 +212,6 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
     getSnapshot: () => snapshots.get(),
   };
 
-  /** Joins the open turn, or is a turn of its own. */
-  function injectNow(message: {
-    id: string;
-    content: QueuedMessage["content"];
-    source: QueuedMessage["source"];
-  }): void {
-    if (state.open) {
-      log.write("context/message", message, { surface: "append" });
-      return;
-    }
-    const turn = state.turn + 1;
-    const trigger = Object.freeze({ kind: "injection" as const, source: message.source });
-    log.write("turn/start", { turn, trigger, messages: Object.freeze([message.id]) });
-    try {
-      log.write("context/message", message, { surface: "append" });
-    } finally {
-      log.write("turn/end", { turn, reason: Object.freeze({ kind: "completed" as const }) });
-    }
-    const stored = flush().catch((error: unknown) => tell.error(error));
-    core.idleFlushes.add(stored);
-    void stored.finally(() => core.idleFlushes.delete(stored));
-  }
-
   const core: AgentCore = {
     agent,
     live,
@@ -263,8 +220,7 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
     continuing: false,
     heeded: false,
     idleFlushes: new Set(),
-    hasWork: () =>
-      recorder.durable !== "lost" && (core.continuing || queuedMessages(state).some((entry) => entry.as !== "inject")),
+    hasWork: () => recorder.durable !== "lost" && (core.continuing || inbox.hasMessages()),
     wake() {
       return core.hasWork() || status === "disposed"
         ? Promise.resolve()
@@ -304,10 +260,4 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
     if (SHOWN.has(event.type)) snapshots.changed();
   });
   return core;
-}
-
-function checkSchema(schema: JsonSchema): JsonSchema {
-  const copy = jsonCopy(schema);
-  if (typeof copy === "object" && copy !== null && !Array.isArray(copy)) return copy;
-  throw new TurnloopError("INVALID_CONTENT", "`output` takes a JSON Schema");
 }

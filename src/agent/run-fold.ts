@@ -26,7 +26,9 @@ export function followMessage(agent: Agent, id: string, from: number): FollowedM
   let aborted = false;
   let blocked: string | undefined;
   let outcome: Outcome | undefined;
+  /** Those that wait for a turn, and those that follow one. */
   const followers = new Set<() => void>();
+  const ends = new Set<() => void>();
   const settled = Promise.withResolvers<RunResult>();
 
   function take(event: SessionEvent): void {
@@ -91,6 +93,7 @@ export function followMessage(agent: Agent, id: string, from: number): FollowedM
     outcome = { kind: "dropped" };
     off();
     for (const begin of [...followers]) begin();
+    for (const end of [...ends]) end();
     settled.reject(new TurnloopError(code, message));
   }
 
@@ -112,12 +115,18 @@ export function followMessage(agent: Agent, id: string, from: number): FollowedM
 
     follow(event, end) {
       let offTurn = (): void => {};
+      const finish = (): void => {
+        ends.delete(finish);
+        offTurn();
+        end();
+      };
       const begin = (): void => {
         if (!turn) {
           if (outcome) end();
           return;
         }
         followers.delete(begin);
+        ends.add(finish);
         const { number, start } = turn;
         let over = false;
         const each = (one: SessionEvent): void => {
@@ -125,18 +134,19 @@ export function followMessage(agent: Agent, id: string, from: number): FollowedM
           event(one);
           if (one.type !== "turn/end" || one.data.turn !== number) return;
           over = true;
-          offTurn();
           // A message that was given back is followed into the next turn.
-          if (consumed || blocked !== undefined || outcome) end();
+          if (consumed || blocked !== undefined || outcome) finish();
           else followers.add(begin);
         };
         offTurn = session.subscribe(each, { from: start });
         if (over) offTurn();
+        else if (outcome) finish();
       };
       followers.add(begin);
       begin();
       return () => {
         followers.delete(begin);
+        ends.delete(finish);
         offTurn();
       };
     },

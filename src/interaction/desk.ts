@@ -126,7 +126,10 @@ export function createDesk({ log, hooks, clock, report, agent, stored, watched }
     async ask({ id, kind, payload, callId, expiresInMs }) {
       let known = log.state.interactions.get(id);
       if (!known) {
-        const expiresAt = expiresInMs === undefined ? undefined : clock.now() + expiresInMs;
+        if (expiresInMs !== undefined && !(Number.isFinite(expiresInMs) && expiresInMs >= 0)) {
+          throw new TurnloopError("INVALID_CONTENT", "`expiresInMs` must be a number of milliseconds");
+        }
+        const expiresAt = expiresInMs === undefined ? undefined : Math.trunc(clock.now() + expiresInMs);
         log.write("interaction/requested", {
           id,
           kind,

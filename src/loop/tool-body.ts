@@ -18,7 +18,7 @@ export async function runBody(
   const { activity, outcomes } = turn;
   const { timeoutMs } = tool;
   const limit = timeoutMs === undefined ? undefined : timeLimit(turn, tool.name, timeoutMs, narrowed);
-  const { context, end } = callContext(turn, { ...execution, signal: limit?.signal ?? narrowed });
+  const { context, end } = callContext(turn, { ...execution, signal: limit?.signal ?? narrowed }, limit);
   outcomes.delete(execution.callId);
   const finish = (outcome: ToolOutcome): ToolOutcome => {
     if (!limit?.over) outcomes.set(execution.callId, outcome);
@@ -37,42 +37,67 @@ export async function runBody(
   }
 }
 
-/** Aborts the body's signal in time, and answers for a body that does not care. */
-function timeLimit({ instance }: Turn, tool: string, ms: number, outer: AbortSignal) {
+/** Aborts the body's signal in time, and answers for a body that does not care. It stands while a person is asked. */
+function timeLimit({ instance }: Turn, tool: string, ms: number, outer: AbortSignal): TimeLimit {
+  const { clock } = instance;
   const controller = new AbortController();
-  const done = new AbortController();
+  const reached = Promise.withResolvers<ToolOutcome>();
+  let running: { readonly since: number; readonly timer: AbortController } | undefined;
+  let left = ms;
+  const limit: TimeLimit = {
+    signal: controller.signal,
+    over: false,
+    reached: reached.promise,
+    start() {
+      const timer = new AbortController();
+      running = { since: clock.now(), timer };
+      clock.sleep(left, timer.signal).then(
+        () => {
+          limit.over = true;
+          const error = new TurnloopError("TOOL_TIMEOUT", `${tool} took longer than ${ms} ms; it may still finish`);
+          controller.abort(error);
+          reached.resolve(errorOutcome(error));
+        },
+        () => {},
+      );
+    },
+    pause() {
+      if (!running) return;
+      left = Math.max(0, left - (clock.now() - running.since));
+      running.timer.abort();
+      running = undefined;
+    },
+    end() {
+      outer.removeEventListener("abort", pass);
+      limit.pause();
+    },
+  };
   const pass = (): void => controller.abort(outer.reason);
   outer.addEventListener("abort", pass, { once: true });
   if (outer.aborted) pass();
-  const limit = {
-    signal: controller.signal,
-    over: false,
-    reached: instance.clock.sleep(ms, done.signal).then(
-      () => {
-        limit.over = true;
-        const error = new TurnloopError("TOOL_TIMEOUT", `${tool} took longer than ${ms} ms; it may still finish`);
-        controller.abort(error);
-        return errorOutcome(error);
-      },
-      // The body was faster: nobody awaits this any more.
-      () => new Promise<never>(() => {}),
-    ),
-    end: (): void => {
-      outer.removeEventListener("abort", pass);
-      done.abort();
-    },
-  };
+  limit.start();
   return limit;
 }
 
-/** What a body, or `needsApproval`, is handed. */
-export function callContext(
+interface TimeLimit {
+  readonly signal: AbortSignal;
+  over: boolean;
+  readonly reached: Promise<ToolOutcome>;
+  start(): void;
+  pause(): void;
+  end(): void;
+}
+
+/** What a body is handed. */
+function callContext(
   turn: Turn,
   { callId, agent, signal }: ToolExecution,
+  limit: TimeLimit | undefined,
 ): { context: ToolCallContext; end(): void } {
   const { log } = turn.instance;
   let ended = false;
   let asked = 0;
+  let waiting = 0;
   const context: ToolCallContext = {
     callId,
     agent,
@@ -83,11 +108,36 @@ export function callContext(
       log.write("tool/progress", { callId, value: jsonCopy(value) });
     },
     async ask(payload: JsonValue, options = {}) {
-      if (ended || turn.activity.stopped)
+      if (ended || turn.activity.stopped) {
         throw new TurnloopError("INTERACTION_CANCELLED", "the call has ended, so nothing can be asked any more");
+      }
       asked += 1;
-      return askPerson(turn, callId, asked, jsonCopy(payload), options.expiresInMs);
+      waiting += 1;
+      limit?.pause();
+      try {
+        return await askPerson(turn, callId, asked, jsonCopy(payload), options.expiresInMs);
+      } finally {
+        waiting -= 1;
+        if (waiting === 0 && !ended) limit?.start();
+      }
     },
   };
   return { context, end: () => void (ended = true) };
+}
+
+/** What `needsApproval` is handed: a look at the call, and nothing that only a running body has. */
+export function lookingContext({ callId, agent, signal }: ToolExecution): ToolCallContext {
+  return {
+    callId,
+    agent,
+    context: agent.options.context,
+    signal,
+    progress() {},
+    async ask() {
+      throw new TurnloopError(
+        "INTERACTION_UNAVAILABLE",
+        "`needsApproval` cannot ask; it answers true, and a person is asked",
+      );
+    },
+  };
 }

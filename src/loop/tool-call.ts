@@ -16,7 +16,7 @@ import { checkOutcome, errorOutcome } from "../tools/result.ts";
 import type { PreToolDecision, ToolExecution, ToolOutcome } from "../tools/types.ts";
 import { approve, askClient, answeredOnce } from "./asking.ts";
 import type { Turn } from "./instance.ts";
-import { callContext, runBody } from "./tool-body.ts";
+import { lookingContext, runBody } from "./tool-body.ts";
 import { contextId } from "./waiting.ts";
 
 /** Until its result is in the log. Rejects only when the turn is stopped, or must not go on. */
@@ -99,9 +99,7 @@ async function refused(
   const { needsApproval } = tool;
   const byDefault = async (): Promise<PreToolDecision> => {
     const asks =
-      typeof needsApproval === "function"
-        ? await needsApproval(args, callContext(turn, execution).context)
-        : needsApproval;
+      typeof needsApproval === "function" ? await needsApproval(args, lookingContext(execution)) : needsApproval;
     return { kind: asks ? "ask" : "allow" };
   };
   const asked = log.state.interactions.has(`${execution.callId}/approval`);

@@ -12,29 +12,44 @@ export function chunkOf(raw: ModelChunk): ModelChunk {
     if (isIndex(index) && typeof text === "string") return Object.freeze({ type: "delta", index, text });
   }
   const chunk = copyOf(raw);
+  checkChunk(chunk);
+  return chunk;
+}
+
+/** Throws MALFORMED_CHUNK for what is none. */
+export function checkChunk(chunk: ModelChunk): void {
   const { type } = chunk;
   switch (type) {
     case "delta":
-      if (!isIndex(chunk.index) || typeof chunk.text !== "string")
+      if (!isIndex(chunk.index) || typeof chunk.text !== "string" || !isText(chunk.id) || !isText(chunk.name)) {
         throw malformed("a delta needs an `index` and a `text`");
-      return chunk;
+      }
+      return;
     case "block-start":
-      if (!isIndex(chunk.index) || typeof chunk.block?.type !== "string")
+      if (!isIndex(chunk.index) || typeof chunk.block?.type !== "string") {
         throw malformed("a block-start needs an `index` and a `block`");
-      return chunk;
+      }
+      if (chunk.block.type === "tool-call" && !(isText(chunk.block.id) && isText(chunk.block.name))) {
+        throw malformed("the `id` and the `name` of a tool call are texts");
+      }
+      return;
     case "block-end":
       if (!isIndex(chunk.index)) throw malformed("a block-end needs an `index`");
       if (chunk.block !== undefined) checkBlock(chunk.block);
-      return chunk;
+      return;
     case "usage":
       if (typeof chunk.usage !== "object" || chunk.usage === null) throw malformed("a usage chunk needs its `usage`");
-      return chunk;
+      return;
     case "finish":
       if (typeof chunk.reason?.kind !== "string") throw malformed("a finish chunk needs its `reason`");
-      return chunk;
+      return;
     default:
       throw malformed(`there is no chunk of type ${JSON.stringify(type)}`);
   }
+}
+
+function isText(value: unknown): boolean {
+  return value === undefined || typeof value === "string";
 }
 
 function copyOf(raw: ModelChunk): ModelChunk {

@@ -1,12 +1,14 @@
 /** What each type of event must hold, and where it may stand. Checked for all that comes from outside the loop. */
 import { TurnloopError } from "../errors.ts";
 import { jsonCopyOfWhole } from "../json.ts";
+import { checkChunk } from "../model/chunks.ts";
 import { answerBlocksOf } from "../model/content.ts";
+import type { ModelChunk } from "../model/types.ts";
 import type { Cite, SessionEvent, SurfaceOp } from "./types.ts";
 
 /**
  * Fields by kind: `#` a whole number, `$` text, `!` a boolean, `%` content blocks, `&` a list of texts, `@` an
- * object with a `kind`, `~` one with a `type`, `{` an object, `*` anything. `?` behind a name: it may be absent.
+ * object with a `kind`, `~` a chunk, `{` an object, `*` anything. `?` behind a name: it may be absent.
  */
 const SHAPES: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
@@ -68,13 +70,13 @@ function fits(field: string, data: Record<string, unknown>): boolean {
     case "!":
       return typeof value === "boolean";
     case "%":
-      return isContent(value);
+      return passes(() => answerBlocksOf(value));
     case "&":
       return Array.isArray(value) && value.every((item) => typeof item === "string");
     case "@":
       return isObject(value) && typeof value.kind === "string";
     case "~":
-      return isObject(value) && typeof value.type === "string";
+      return isObject(value) && passes(() => checkChunk(value as ModelChunk));
     case "{":
       return isObject(value);
     default:
@@ -90,9 +92,9 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function isContent(value: unknown): boolean {
+function passes(check: () => unknown): boolean {
   try {
-    answerBlocksOf(value);
+    check();
     return true;
   } catch {
     return false;

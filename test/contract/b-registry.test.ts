@@ -52,9 +52,12 @@ local("#30 an id that a registered agent has is taken for create, resume and for
   await store(storage, "source");
   const { agents } = harnessWith({ storage });
   agents.register(await foreign("s"));
-  expect(await codeOf(agents.create({ id: "s" }))).toBe("SESSION_EXISTS");
-  expect(await codeOf(agents.resume({ id: "s" }))).toBe("SESSION_LIVE");
-  expect(await codeOf(agents.fork({ from: "source", id: "s" }))).toBe("SESSION_EXISTS");
+  let composed = false;
+  const setup = (): void => void (composed = true);
+  expect(await codeOf(agents.create({ id: "s", setup }))).toBe("SESSION_EXISTS");
+  expect(await codeOf(agents.resume({ id: "s", setup }))).toBe("SESSION_LIVE");
+  expect(await codeOf(agents.fork({ from: "source", id: "s", setup }))).toBe("SESSION_EXISTS");
+  expect(composed).toBe(false);
 });
 
 local("#30 list gives the agents in the order in which they came, in a list of its own", async () => {

@@ -154,8 +154,8 @@ anywhere("D23 an answer that needsApproval was given does not answer the body's 
     ],
   });
   agent.send("go");
-  await snapshotWhere(agent, ({ interactions, status }) => interactions.length > 0 || status === "idle");
-  if (agent.interactions.length > 0) await agent.respond(`${CALL}/1`, "yes");
+  await Promise.race([eventOf(agent.session, "interaction/requested"), eventOf(agent.session, "turn/end")]);
+  for (const { id } of agent.interactions) await agent.respond(id, "yes");
   await snapshotWhere(
     agent,
     ({ interactions, status }) => status === "idle" || interactions[0]?.payload === "for whom?",

@@ -278,7 +278,7 @@ local("#147 the schema of a message's output is part of the configuration, froze
   await agent.whenIdle();
   expect(model.requests.map(({ config }) => config.responseFormat)).toEqual([{ type: "json", schema }, undefined]);
   expectFrozen(model.requests[0]);
-  expectFrozen(dataOf(session, "request/header"));
+  for (const data of dataOf(session, "request/header")) expectFrozen(data);
 });
 
 // #150 and #151 [N] (defaults per exact model, route capacity) are adopted by no decision and not in the code.

@@ -28,20 +28,23 @@ function refusal(session: Session, line: Line): string | undefined {
 }
 
 describe("append", () => {
-  local("#219 an event is numbered by its place, gets whole milliseconds, and is returned as it is in the log", async () => {
-    let now = 1234.9;
-    const session = await aSession({ clock: { now: () => now, sleep: () => new Promise(() => {}) } });
-    const first = append(session, turnStart(1));
-    now = 1235.2;
-    const second = append(session, turnEnd(1));
-    expect([first, second]).toEqual([
-      { seq: 0, time: 1234, ...turnStart(1) },
-      { seq: 1, time: 1235, ...turnEnd(1) },
-    ]);
-    expect(first).toBe(session.at(0));
-    expect(session.events[1]).toBe(second);
-    expect(session.seq).toBe(2);
-  });
+  local(
+    "#219 an event is numbered by its place, gets whole milliseconds, and is returned as it is in the log",
+    async () => {
+      let now = 1234.9;
+      const session = await aSession({ clock: { now: () => now, sleep: () => new Promise(() => {}) } });
+      const first = append(session, turnStart(1));
+      now = 1235.2;
+      const second = append(session, turnEnd(1));
+      expect([first, second]).toEqual([
+        { seq: 0, time: 1234, ...turnStart(1) },
+        { seq: 1, time: 1235, ...turnEnd(1) },
+      ]);
+      expect(first).toBe(session.at(0));
+      expect(session.events[1]).toBe(second);
+      expect(session.seq).toBe(2);
+    },
+  );
 
   local("#219 an event is deeply frozen, and what the caller holds is neither frozen nor part of it", async () => {
     const session = await aSession();
@@ -79,8 +82,16 @@ describe("append", () => {
       { type: "session/titled", data: { title: 3 } as never },
       { type: "session/titled", data: ["title"] as never },
       { type: "session/titled", data: null as never },
-      { type: "user/message", data: { id: "m", content: "text", source: { kind: "user" } } as never, surface: "append" },
-      { type: "tool/result", data: { turn: 1, step: 1, callId: "c", content: [], isError: 0 } as never, surface: "append" },
+      {
+        type: "user/message",
+        data: { id: "m", content: "text", source: { kind: "user" } } as never,
+        surface: "append",
+      },
+      {
+        type: "tool/result",
+        data: { turn: 1, step: 1, callId: "c", content: [], isError: 0 } as never,
+        surface: "append",
+      },
     ];
     const before = session.events;
     expect(bad.map((line) => refusal(session, line))).toEqual(bad.map(() => "INVALID_CONTENT"));
@@ -134,7 +145,11 @@ describe("refusals", () => {
     await Promise.resolve();
     expect(session.events.map((event) => event.data)).toEqual([{ title: "stands" }]);
     expect(heard).toEqual([0]);
-    expect(harness.diagnostics.map(({ code }) => code)).toEqual(["LISTENER_FAILED", "LISTENER_FAILED", "LISTENER_FAILED"]);
+    expect(harness.diagnostics.map(({ code }) => code)).toEqual([
+      "LISTENER_FAILED",
+      "LISTENER_FAILED",
+      "LISTENER_FAILED",
+    ]);
   });
 
   local("#223 D11 a session whose agent is gone is read-only, and says why", async () => {
@@ -150,24 +165,27 @@ describe("refusals", () => {
 });
 
 describe("telling", () => {
-  local("D6 #222 an append from inside a listener commits at once, and every listener hears the log in order", async () => {
-    const harness = harnessWith();
-    const session = await harness.sessions.create({ id: "s" });
-    const heard: Record<string, number[]> = { before: [], writer: [], after: [], hook: [] };
-    session.subscribe(({ seq }) => void heard["before"]!.push(seq));
-    session.subscribe(({ seq }) => {
-      heard["writer"]!.push(seq);
-      if (seq > 1) return;
-      const event = append(session, titled(`because of ${seq}`));
-      expect(event).toBe(session.at(event.seq));
-      expect(session.seq).toBe(event.seq + 1);
-    });
-    session.subscribe(({ seq }) => void heard["after"]!.push(seq));
-    harness.hooks.on("session/event", ({ event }) => void heard["hook"]!.push(event.seq));
-    append(session, titled("first"));
-    expect(heard).toEqual({ before: [0, 1, 2], writer: [0, 1, 2], after: [0, 1, 2], hook: [0, 1, 2] });
-    expect(harness.diagnostics).toEqual([]);
-  });
+  local(
+    "D6 #222 an append from inside a listener commits at once, and every listener hears the log in order",
+    async () => {
+      const harness = harnessWith();
+      const session = await harness.sessions.create({ id: "s" });
+      const heard: Record<string, number[]> = { before: [], writer: [], after: [], hook: [] };
+      session.subscribe(({ seq }) => void heard["before"]!.push(seq));
+      session.subscribe(({ seq }) => {
+        heard["writer"]!.push(seq);
+        if (seq > 1) return;
+        const event = append(session, titled(`because of ${seq}`));
+        expect(event).toBe(session.at(event.seq));
+        expect(session.seq).toBe(event.seq + 1);
+      });
+      session.subscribe(({ seq }) => void heard["after"]!.push(seq));
+      harness.hooks.on("session/event", ({ event }) => void heard["hook"]!.push(event.seq));
+      append(session, titled("first"));
+      expect(heard).toEqual({ before: [0, 1, 2], writer: [0, 1, 2], after: [0, 1, 2], hook: [0, 1, 2] });
+      expect(harness.diagnostics).toEqual([]);
+    },
+  );
 
   local("D6 #222 a listener that is refused an append is told so, and the others are not disturbed", async () => {
     const harness = harnessWith();
@@ -195,21 +213,24 @@ describe("telling", () => {
     expect(heard).toEqual(typesOf(agent.session));
   });
 
-  local("#222 who subscribes from inside a listener hears what comes next, and with `from` all of it, once", async () => {
-    const session = await aSession();
-    const late: number[] = [];
-    const whole: number[] = [];
-    const off = session.subscribe(() => {
-      off();
-      append(session, titled("from inside"));
-      session.subscribe(({ seq }) => void late.push(seq));
-      session.subscribe(({ seq }) => void whole.push(seq), { from: 0 });
-    });
-    append(session, titled("first"));
-    append(session, titled("third"));
-    expect(whole).toEqual([0, 1, 2]);
-    expect(late).toEqual([2]);
-  });
+  local(
+    "#222 who subscribes from inside a listener hears what comes next, and with `from` all of it, once",
+    async () => {
+      const session = await aSession();
+      const late: number[] = [];
+      const whole: number[] = [];
+      const off = session.subscribe(() => {
+        off();
+        append(session, titled("from inside"));
+        session.subscribe(({ seq }) => void late.push(seq));
+        session.subscribe(({ seq }) => void whole.push(seq), { from: 0 });
+      });
+      append(session, titled("first"));
+      append(session, titled("third"));
+      expect(whole).toEqual([0, 1, 2]);
+      expect(late).toEqual([2]);
+    },
+  );
 
   local("#233 after its undo, or once its signal has aborted, a listener hears no further event", async () => {
     const session = await aSession();
@@ -243,19 +264,22 @@ describe("telling", () => {
 });
 
 describe("detaching", () => {
-  local("#233 a session that is disposed from inside a listener is gone only after everybody has heard the event", async () => {
-    const { agents, hooks } = createHarness();
-    const { agent, dispose } = await agents.open({ id: "s" });
-    const told: string[] = [];
-    const ended = deferred();
-    hooks.on("session/disposed", () => void told.push("disposed"));
-    agent.session.subscribe(() => void dispose().then(ended.resolve));
-    agent.session.subscribe(({ type }) => void told.push(type));
-    hooks.on("session/event", ({ event }) => void told.push(`hook ${event.type}`));
-    agent.configure({ temperature: 1 });
-    await ended.promise;
-    expect(told).toEqual(["agent/configured", "hook agent/configured", "disposed"]);
-  });
+  local(
+    "#233 a session that is disposed from inside a listener is gone only after everybody has heard the event",
+    async () => {
+      const { agents, hooks } = createHarness();
+      const { agent, dispose } = await agents.open({ id: "s" });
+      const told: string[] = [];
+      const ended = deferred();
+      hooks.on("session/disposed", () => void told.push("disposed"));
+      agent.session.subscribe(() => void dispose().then(ended.resolve));
+      agent.session.subscribe(({ type }) => void told.push(type));
+      hooks.on("session/event", ({ event }) => void told.push(`hook ${event.type}`));
+      agent.configure({ temperature: 1 });
+      await ended.promise;
+      expect(told).toEqual(["agent/configured", "hook agent/configured", "disposed"]);
+    },
+  );
 
   local("#233 a session is disposed exactly once, and its log takes nothing after that", async () => {
     const { agents, hooks, sessions } = createHarness({ model: scriptedModel(["hi"]) });
@@ -276,14 +300,17 @@ describe("detaching", () => {
     expect(sessions.get("s")).toBeUndefined();
   });
 
-  local("#233 a session that is detached while it is announced is disposed once, after all have heard of it", async () => {
-    const harness = createHarness();
-    const told: string[] = [];
-    harness.hooks.on("session/created", () => void harness.dispose());
-    harness.hooks.on("session/created", () => void told.push("created"));
-    harness.hooks.on("session/disposed", () => void told.push("disposed"));
-    await expect(harness.agents.create({ id: "s" })).rejects.toThrow(TurnloopError);
-    await harness.dispose();
-    expect(told).toEqual(["created", "disposed"]);
-  });
+  local(
+    "#233 a session that is detached while it is announced is disposed once, after all have heard of it",
+    async () => {
+      const harness = createHarness();
+      const told: string[] = [];
+      harness.hooks.on("session/created", () => void harness.dispose());
+      harness.hooks.on("session/created", () => void told.push("created"));
+      harness.hooks.on("session/disposed", () => void told.push("disposed"));
+      await expect(harness.agents.create({ id: "s" })).rejects.toThrow(TurnloopError);
+      await harness.dispose();
+      expect(told).toEqual(["created", "disposed"]);
+    },
+  );
 });

@@ -44,7 +44,13 @@ describe("where it cuts", () => {
   });
 
   local("#230 D2 an open turn is left out, and so is what stands behind the last end", async () => {
-    const open = logOf(plainTurn(1), queued("waits"), line("session/titled", { title: "t" }), turnStart(2), user("hello"));
+    const open = logOf(
+      plainTurn(1),
+      queued("waits"),
+      line("session/titled", { title: "t" }),
+      turnStart(2),
+      user("hello"),
+    );
     const { agents } = createHarness({ storage: await storageOf(open) });
     const { agent } = await agents.fork({ from: "s" });
     expect(agent.session.events).toEqual(open.slice(0, 6));
@@ -65,7 +71,15 @@ describe("where it cuts", () => {
     expect(first.agent.session.header).toMatchObject({ parent: { id: "s", seq: 0 }, seedLength: 0 });
   });
 
-  const mixed = logOf(plainTurn(1), turnStart(2), user("first"), user("second"), turnEnd(2), turnStart(3), user("open"));
+  const mixed = logOf(
+    plainTurn(1),
+    turnStart(2),
+    user("first"),
+    user("second"),
+    turnEnd(2),
+    turnStart(3),
+    user("open"),
+  );
   const bad: readonly (readonly [string, object])[] = [
     ["an event that ends no turn", { at: 5 - 1 }],
     ["an end that is not there", { at: 99 }],
@@ -93,19 +107,22 @@ describe("where it cuts", () => {
 });
 
 describe("what the child is", () => {
-  local("#230 a session of its own, with its lineage, the length of its seed and the cwd, and nothing else", async () => {
-    const header = headerOf("s", { meta: { cwd: "/work", title: "Old", color: "red" } });
-    const { agents } = createHarness({ storage: await storageOf(three, "s", header) });
-    const { agent } = await agents.fork({ from: "s", id: "child", at: 5 });
-    expect(agent.session.header).toEqual({
-      version: 1,
-      id: "child",
-      createdAt: expect.any(Number),
-      meta: { cwd: "/work" },
-      parent: { id: "s", seq: 6 },
-      seedLength: 6,
-    });
-  });
+  local(
+    "#230 a session of its own, with its lineage, the length of its seed and the cwd, and nothing else",
+    async () => {
+      const header = headerOf("s", { meta: { cwd: "/work", title: "Old", color: "red" } });
+      const { agents } = createHarness({ storage: await storageOf(three, "s", header) });
+      const { agent } = await agents.fork({ from: "s", id: "child", at: 5 });
+      expect(agent.session.header).toEqual({
+        version: 1,
+        id: "child",
+        createdAt: expect.any(Number),
+        meta: { cwd: "/work" },
+        parent: { id: "s", seq: 6 },
+        seedLength: 6,
+      });
+    },
+  );
 
   local("#230 a fork of a fork names its own parent", async () => {
     const { agents } = createHarness({ storage: await storageOf(three) });
@@ -152,7 +169,11 @@ describe("what the child is", () => {
     const { agent } = await agents.create({ id: "source", seed: left });
     const { agent: child } = await agents.fork({ from: agent.id });
     expect(said(child.session.deriveMessages())).toEqual(["user: do", "assistant: calls a", "tool: fails a"]);
-    expect(child.session.events.slice(-3)).toMatchObject([{ type: "tool/result" }, stepEnd(1, 1), { type: "turn/end" }]);
+    expect(child.session.events.slice(-3)).toMatchObject([
+      { type: "tool/result" },
+      stepEnd(1, 1),
+      { type: "turn/end" },
+    ]);
   });
 
   local("#230 #246 a child is stored whole, and outlives its parent", async () => {

@@ -51,20 +51,25 @@ describe("the header", () => {
     }
   });
 
-  local("#228 metadata that is no JSON object, or means something else, is refused before anything begins", async () => {
-    const { agents } = createHarness();
-    for (const meta of ["text", { title: 1 }, { cwd: 1 }]) {
-      await expect(agents.create({ id: "s", meta: meta as never }), JSON.stringify(meta)).rejects.toEqual(
-        code("INVALID_HEADER"),
+  local(
+    "#228 metadata that is no JSON object, or means something else, is refused before anything begins",
+    async () => {
+      const { agents } = createHarness();
+      for (const meta of ["text", { title: 1 }, { cwd: 1 }]) {
+        await expect(agents.create({ id: "s", meta: meta as never }), JSON.stringify(meta)).rejects.toEqual(
+          code("INVALID_HEADER"),
+        );
+      }
+      await expect(agents.create({ id: "s", meta: { at: new Date(0) as never } })).rejects.toEqual(
+        code("INVALID_CONTENT"),
       );
-    }
-    await expect(agents.create({ id: "s", meta: { at: new Date(0) as never } })).rejects.toEqual(code("INVALID_CONTENT"));
-    for (const meta of [[], new Map([["title", "t"]]), new Date(0)]) {
-      await expect(agents.create({ id: "s", meta: meta as never }), String(meta)).rejects.toThrow(TurnloopError);
-    }
-    expect(agents.get("s")).toBeUndefined();
-    await agents.create({ id: "s" });
-  });
+      for (const meta of [[], new Map([["title", "t"]]), new Date(0)]) {
+        await expect(agents.create({ id: "s", meta: meta as never }), String(meta)).rejects.toThrow(TurnloopError);
+      }
+      expect(agents.get("s")).toBeUndefined();
+      await agents.create({ id: "s" });
+    },
+  );
 
   const bad: readonly (readonly [string, object])[] = [
     ["no id", { id: undefined }],
@@ -162,12 +167,19 @@ describe("a seed", () => {
     });
   }
 
-  local("#229 D7 a replacement that cannot take its place is refused when a log is read, as when it is written", async () => {
-    const seed = logOf(plainTurn(1), turnStart(2), { ...context("sum"), surface: { replace: [2, 3] }, cites: [[2, 3]] });
-    const { agents } = createHarness({ storage: await storageOf(seed, "stored") });
-    await expect(agents.create({ id: "s", seed })).rejects.toEqual(code("INVALID_LOG"));
-    await expect(agents.open({ id: "stored" })).rejects.toEqual(code("INVALID_LOG"));
-  });
+  local(
+    "#229 D7 a replacement that cannot take its place is refused when a log is read, as when it is written",
+    async () => {
+      const seed = logOf(plainTurn(1), turnStart(2), {
+        ...context("sum"),
+        surface: { replace: [2, 3] },
+        cites: [[2, 3]],
+      });
+      const { agents } = createHarness({ storage: await storageOf(seed, "stored") });
+      await expect(agents.create({ id: "s", seed })).rejects.toEqual(code("INVALID_LOG"));
+      await expect(agents.open({ id: "stored" })).rejects.toEqual(code("INVALID_LOG"));
+    },
+  );
 
   // The ancestor's deltas of a header are no type of ours: as D12 says, they are passed over.
   local("#229 D9 D12 an older delta of a header is no header, and is passed over", async () => {

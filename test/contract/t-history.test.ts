@@ -133,7 +133,13 @@ describe("what each event becomes", () => {
 describe("results follow their calls", () => {
   const calls = [turnStart(1), user("do"), stepStart(1, 1), assistant(1, 1, "", "a", "b", "c")];
   const end = [stepEnd(1, 1), turnEnd(1)];
-  const inOrder = ["user: do", "assistant: calls a calls b calls c", "tool: answers a", "tool: answers b", "tool: answers c"];
+  const inOrder = [
+    "user: do",
+    "assistant: calls a calls b calls c",
+    "tool: answers a",
+    "tool: answers b",
+    "tool: answers c",
+  ];
 
   local("#227 D7 in call order, whatever their order in the log", async () => {
     const history = await historyOf(calls, result(1, 1, "c"), result(1, 1, "a"), result(1, 1, "b"), end);
@@ -237,11 +243,13 @@ describe("two readers of one log", () => {
     const { agents, sessions, hooks } = createHarness({ model, storage });
     const { agent } = await agents.open({ id: "s" });
     hooks.on("agent/pre-step", () => {
-      sessions.get("s")!.append(
-        "context/message",
-        { id: "sum", content: [{ type: "text", text: "it was about two" }], source: { kind: "summary" } },
-        { surface: { replace: [1, 9] }, cites: [[1, 9]] },
-      );
+      sessions
+        .get("s")!
+        .append(
+          "context/message",
+          { id: "sum", content: [{ type: "text", text: "it was about two" }], source: { kind: "summary" } },
+          { surface: { replace: [1, 9] }, cites: [[1, 9]] },
+        );
     });
     agent.send("question 3");
     await agent.whenIdle();
@@ -250,7 +258,9 @@ describe("two readers of one log", () => {
       "user: question 3",
     ]);
     const { messages } = createTranscript(agent).getSnapshot();
-    expect(messages.map(({ role, parts }) => [role, ...parts.map((part) => ("text" in part ? part.text : ""))])).toEqual([
+    expect(
+      messages.map(({ role, parts }) => [role, ...parts.map((part) => ("text" in part ? part.text : ""))]),
+    ).toEqual([
       ["user", "question 1"],
       ["assistant", "answer 1"],
       ["user", "question 2"],
@@ -261,36 +271,42 @@ describe("two readers of one log", () => {
     ]);
   });
 
-  local("#226 #236 D22 a call that was left without a result in a closed turn is answered in the history alone", async () => {
-    const left = logOf(
-      turnStart(1),
-      user("do"),
-      stepStart(1, 1),
-      assistant(1, 1, "", "a", "b"),
-      called(1, 1, "a"),
-      started(1, 1, "a"),
-      stepEnd(1, 1),
-      turnEnd(1),
-      plainTurn(2),
-    );
-    const model = scriptedModel(["fine"]);
-    const { agents } = unwatchedHarness({ model, storage: await storageOf(left) });
-    const { agent, dispose } = await agents.open({ id: "s" });
-    expect(agent.session.events).toEqual(left);
-    agent.send("go on");
-    await agent.whenIdle();
-    expect(said(model.requests[0]!.messages)).toEqual([
-      "user: do",
-      "assistant: calls a calls b",
-      "tool: fails a",
-      "tool: fails b",
-      "user: question 2",
-      "assistant: answer 2",
-      "user: go on",
-    ]);
-    const [unknown, unstarted] = model.requests[0]!.messages.slice(2).map(({ content }) => content[0]);
-    expect(unknown).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/outcome is unknown/i) }] });
-    expect(unstarted).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/not started/i) }] });
-    await dispose();
-  });
+  local(
+    "#226 #236 D22 a call that was left without a result in a closed turn is answered in the history alone",
+    async () => {
+      const left = logOf(
+        turnStart(1),
+        user("do"),
+        stepStart(1, 1),
+        assistant(1, 1, "", "a", "b"),
+        called(1, 1, "a"),
+        started(1, 1, "a"),
+        stepEnd(1, 1),
+        turnEnd(1),
+        plainTurn(2),
+      );
+      const model = scriptedModel(["fine"]);
+      const { agents } = unwatchedHarness({ model, storage: await storageOf(left) });
+      const { agent, dispose } = await agents.open({ id: "s" });
+      expect(agent.session.events).toEqual(left);
+      agent.send("go on");
+      await agent.whenIdle();
+      expect(said(model.requests[0]!.messages)).toEqual([
+        "user: do",
+        "assistant: calls a calls b",
+        "tool: fails a",
+        "tool: fails b",
+        "user: question 2",
+        "assistant: answer 2",
+        "user: go on",
+      ]);
+      const [unknown, unstarted] = model.requests[0]!.messages.slice(2).map(({ content }) => content[0]);
+      expect(unknown).toMatchObject({
+        isError: true,
+        content: [{ text: expect.stringMatching(/outcome is unknown/i) }],
+      });
+      expect(unstarted).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/not started/i) }] });
+      await dispose();
+    },
+  );
 });

@@ -258,7 +258,10 @@ describe("jsonCopy and jsonEqual", () => {
   local("jsonEqual takes keys in any order, and tells arrays, objects and missing fields apart", () => {
     expect(jsonEqual({ a: 1, b: [2, { c: null }] }, { b: [2, { c: null }], a: 1 })).toBe(true);
     const unequal: readonly (readonly [unknown, unknown])[] = [
-      [[1, 2], [2, 1]],
+      [
+        [1, 2],
+        [2, 1],
+      ],
       [[], {}],
       [{ a: 1 }, { b: 1 }],
       [{ a: 1 }, { a: 1, b: 2 }],

@@ -111,17 +111,41 @@ describe("markers", () => {
 
   local("#221 D7 cites name earlier events, each once: numbers, or ranges with both ends", async () => {
     const session = await sessionOf(turnStart(1), user("u"), user("v"));
-    const citing = (cites: unknown): Line => line("model/aux", { purpose: "p", model: "m" }, { cites: cites as Cite[] });
-    const bad: unknown[] = [[3], [-1], [0.5], ["1"], [[1]], [[2, 1]], [[1, 3]], [[0, 1, 2]], [1, 1], [[0, 1], [0, 1]], 1];
+    const citing = (cites: unknown): Line =>
+      line("model/aux", { purpose: "p", model: "m" }, { cites: cites as Cite[] });
+    const bad: unknown[] = [
+      [3],
+      [-1],
+      [0.5],
+      ["1"],
+      [[1]],
+      [[2, 1]],
+      [[1, 3]],
+      [[0, 1, 2]],
+      [1, 1],
+      [
+        [0, 1],
+        [0, 1],
+      ],
+      1,
+    ];
     for (const cites of bad) expect(refusal(session, citing(cites)), JSON.stringify(cites)).toBe("INVALID_SURFACE");
-    for (const cites of [[0], [[0, 2]], [0, [1, 2]], [2, 0], []]) expect(refusal(session, citing(cites))).toBeUndefined();
+    for (const cites of [[0], [[0, 2]], [0, [1, 2]], [2, 0], []])
+      expect(refusal(session, citing(cites))).toBeUndefined();
     append(session, turnEnd(1));
   });
 
   local("#221 D7 a seq that is named alone and within a range is named twice", async () => {
     const session = await sessionOf(turnStart(1), user("u"), user("v"));
     const citing = (cites: Cite[]): Line => line("model/aux", { purpose: "p", model: "m" }, { cites });
-    for (const cites of [[1, [0, 2]], [[0, 1], [1, 2]], [1, [1, 1]]] as Cite[][]) {
+    for (const cites of [
+      [1, [0, 2]],
+      [
+        [0, 1],
+        [1, 2],
+      ],
+      [1, [1, 1]],
+    ] as Cite[][]) {
       expect(refusal(session, citing(cites)), JSON.stringify(cites)).toBe("INVALID_SURFACE");
     }
     append(session, turnEnd(1));
@@ -158,7 +182,15 @@ describe("replacing", () => {
     const session = await sessionOf(plainTurn(1), turnStart(2), user("question 2"));
     append(session, summary("sum", [1, 3]));
     const seq = session.seq - 1;
-    for (const range of [[0, 7], [2, 7], [1, 7], [3, 3], [7, 1], [seq, 7], [seq + 1, seq + 1]] as const) {
+    for (const range of [
+      [0, 7],
+      [2, 7],
+      [1, 7],
+      [3, 3],
+      [7, 1],
+      [seq, 7],
+      [seq + 1, seq + 1],
+    ] as const) {
       expect(refusal(session, summary("bad", range, [[0, seq]])), String(range)).toBe("INVALID_SURFACE");
     }
     expect(refusal(session, summary("good", [seq, seq]))).toBeUndefined();
@@ -194,7 +226,13 @@ describe("replacing", () => {
       surface: { replace },
       cites: [[1, 12]],
     });
-    for (const [callId, at] of [["a", [8, 8]], ["b", [9, 9]], ["a", [8, 9]], ["a", [3, 3]], ["a", [1, 1]]] as const) {
+    for (const [callId, at] of [
+      ["a", [8, 8]],
+      ["b", [9, 9]],
+      ["a", [8, 9]],
+      ["a", [3, 3]],
+      ["a", [1, 1]],
+    ] as const) {
       expect(refusal(session, pruned(callId, at)), `${callId} ${at.join()}`).toBe("INVALID_SURFACE");
     }
     append(session, pruned("a", [9, 9]));
@@ -210,18 +248,21 @@ describe("replacing", () => {
   });
 
   // Depth, and what is negative of it, are not to be seen from outside: what is seen is which ranges are taken.
-  local("#238 a range can be replaced if and only if no call is parted from its result by either of its ends", async () => {
-    const nodes = [1, 3, 8, 9, 12];
-    const taken: string[] = [];
-    for (const [i, start] of nodes.entries()) {
-      for (const end of nodes.slice(i)) {
-        const session = await sessionOf(callsTurn);
-        if (refusal(session, summary("sum", [start, end])) === undefined) taken.push(`${start}-${end}`);
-        append(session, turnEnd(1));
+  local(
+    "#238 a range can be replaced if and only if no call is parted from its result by either of its ends",
+    async () => {
+      const nodes = [1, 3, 8, 9, 12];
+      const taken: string[] = [];
+      for (const [i, start] of nodes.entries()) {
+        for (const end of nodes.slice(i)) {
+          const session = await sessionOf(callsTurn);
+          if (refusal(session, summary("sum", [start, end])) === undefined) taken.push(`${start}-${end}`);
+          append(session, turnEnd(1));
+        }
       }
-    }
-    expect(taken).toEqual(["1-1", "1-9", "1-12", "3-9", "3-12", "12-12"]);
-  });
+      expect(taken).toEqual(["1-1", "1-9", "1-12", "3-9", "3-12", "12-12"]);
+    },
+  );
 
   local("#238 an unanswered call cannot be cut off from the result that is still to come", async () => {
     const session = await sessionOf(callsTurn.slice(0, 9));
@@ -247,13 +288,21 @@ describe("replacing", () => {
     append(session, turnEnd(1));
   });
 
-  local("#238 D22 a call that a closed turn has left without a result counts as answered, as the history answers it", async () => {
-    const left = [turnStart(1), user("do"), stepStart(1, 1), assistant(1, 1, "", "a"), stepEnd(1, 1), turnEnd(1)];
-    const { sessions, dispose } = unwatchedHarness();
-    const session = await sessions.create({ id: "s", seed: logOf(left, turnStart(2), user("go on")) });
-    expect(said(session.deriveMessages())).toEqual(["user: do", "assistant: calls a", "tool: fails a", "user: go on"]);
-    expect(refusal(session, summary("sum", [1, 3]))).toBeUndefined();
-    expect(said(session.deriveMessages())).toEqual([summarised("sum"), "user: go on"]);
-    await dispose();
-  });
+  local(
+    "#238 D22 a call that a closed turn has left without a result counts as answered, as the history answers it",
+    async () => {
+      const left = [turnStart(1), user("do"), stepStart(1, 1), assistant(1, 1, "", "a"), stepEnd(1, 1), turnEnd(1)];
+      const { sessions, dispose } = unwatchedHarness();
+      const session = await sessions.create({ id: "s", seed: logOf(left, turnStart(2), user("go on")) });
+      expect(said(session.deriveMessages())).toEqual([
+        "user: do",
+        "assistant: calls a",
+        "tool: fails a",
+        "user: go on",
+      ]);
+      expect(refusal(session, summary("sum", [1, 3]))).toBeUndefined();
+      expect(said(session.deriveMessages())).toEqual([summarised("sum"), "user: go on"]);
+      await dispose();
+    },
+  );
 });

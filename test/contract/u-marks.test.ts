@@ -78,18 +78,21 @@ describe("a storage that does not take the mark", () => {
     return { agent, ran, stage, ended };
   }
 
-  local("D22 no body runs: STORAGE_UNAVAILABLE, the calls behind it ABORTED_BEFORE_DISPATCH, and the turn ends so", async () => {
-    const { agent, ran, ended } = await starved(3);
-    expect(ran).toEqual([]);
-    expect(ended.data.reason).toMatchObject({ kind: "error", step: 1, code: "STORAGE_UNAVAILABLE" });
-    const results = agent.session.events.filter((event) => event.type === "tool/result");
-    expect(results.map(({ data }) => data.error?.code)).toEqual([
-      "STORAGE_UNAVAILABLE",
-      "ABORTED_BEFORE_DISPATCH",
-      "ABORTED_BEFORE_DISPATCH",
-    ]);
-    expect(agent.session.events.filter(({ type }) => type === "tool/start")).toHaveLength(1);
-  });
+  local(
+    "D22 no body runs: STORAGE_UNAVAILABLE, the calls behind it ABORTED_BEFORE_DISPATCH, and the turn ends so",
+    async () => {
+      const { agent, ran, ended } = await starved(3);
+      expect(ran).toEqual([]);
+      expect(ended.data.reason).toMatchObject({ kind: "error", step: 1, code: "STORAGE_UNAVAILABLE" });
+      const results = agent.session.events.filter((event) => event.type === "tool/result");
+      expect(results.map(({ data }) => data.error?.code)).toEqual([
+        "STORAGE_UNAVAILABLE",
+        "ABORTED_BEFORE_DISPATCH",
+        "ABORTED_BEFORE_DISPATCH",
+      ]);
+      expect(agent.session.events.filter(({ type }) => type === "tool/start")).toHaveLength(1);
+    },
+  );
 
   local("D22 D25 the session is degraded meanwhile, and once the storage is back the next turn works", async () => {
     const { agent, ran, stage } = await starved(1);
@@ -128,7 +131,9 @@ describe("a storage that does not take the mark", () => {
     const ended = await eventOf(agent.session, "turn/end");
     expect(ended.data.reason).toMatchObject({ kind: "error", code: "STORAGE_UNAVAILABLE" });
     expect(ran).toEqual([]);
-    const codes = agent.session.events.flatMap((event) => (event.type === "tool/result" ? [event.data.error?.code] : []));
+    const codes = agent.session.events.flatMap((event) =>
+      event.type === "tool/result" ? [event.data.error?.code] : [],
+    );
     expect(codes).toEqual(["STORAGE_UNAVAILABLE", "STORAGE_UNAVAILABLE", "STORAGE_UNAVAILABLE"]);
   });
 });

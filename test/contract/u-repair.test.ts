@@ -84,10 +84,13 @@ describe("what is whole", () => {
 });
 
 describe("an open turn", () => {
-  local("#235 without a step is ended as interrupted; seq goes on, and the time is that of the last event", async () => {
-    const added = await repairOf(logOf(turnStart(1), user("do")));
-    expect(added).toEqual([{ seq: 2, time: 1001, ...turnEnd(1, INTERRUPTED) }]);
-  });
+  local(
+    "#235 without a step is ended as interrupted; seq goes on, and the time is that of the last event",
+    async () => {
+      const added = await repairOf(logOf(turnStart(1), user("do")));
+      expect(added).toEqual([{ seq: 2, time: 1001, ...turnEnd(1, INTERRUPTED) }]);
+    },
+  );
 
   local("#235 with an open step has that ended too", async () => {
     expect(await repairOf(logOf(begun))).toEqual([
@@ -187,13 +190,16 @@ describe("an open turn", () => {
     await dispose();
   });
 
-  local("#236 D22 the history answers calls of closed turns with the very results that repair would write", async () => {
-    const calls = [assistant(1, 1, "", "a", "b"), called(1, 1, "a"), started(1, 1, "a")];
-    const closed = await unwatchedHistory(logOf(begun, calls, stepEnd(1, 1), turnEnd(1)));
-    const { agents } = createHarness({ storage: await storageOf(logOf(begun, calls)) });
-    const { agent } = await agents.open({ id: "s" });
-    expect(closed).toEqual(agent.session.deriveMessages());
-  });
+  local(
+    "#236 D22 the history answers calls of closed turns with the very results that repair would write",
+    async () => {
+      const calls = [assistant(1, 1, "", "a", "b"), called(1, 1, "a"), started(1, 1, "a")];
+      const closed = await unwatchedHistory(logOf(begun, calls, stepEnd(1, 1), turnEnd(1)));
+      const { agents } = createHarness({ storage: await storageOf(logOf(begun, calls)) });
+      const { agent } = await agents.open({ id: "s" });
+      expect(closed).toEqual(agent.session.deriveMessages());
+    },
+  );
 
   local("#235 ends what it asked: an interaction that a dead body waited for is cancelled", async () => {
     const asked = line("interaction/requested", { id: "a/1", kind: "question", payload: "really?", callId: "a" });
@@ -229,10 +235,23 @@ describe("death at any moment", () => {
   /** A conversation with all that a log can hold: tools alone and together, a failure, steering, a cancel. */
   async function conversation(): Promise<readonly SessionEvent[]> {
     const model = scriptedModel([
-      { text: "let me", toolCalls: [{ name: "look", args: {} }, { name: "look", args: {} }, { name: "write", args: {} }] },
+      {
+        text: "let me",
+        toolCalls: [
+          { name: "look", args: {} },
+          { name: "look", args: {} },
+          { name: "write", args: {} },
+        ],
+      },
       { error: { message: "busy" } },
       { reasoning: "hm", text: "it is so" },
-      { text: "again", toolCalls: [{ name: "write", args: {} }, { name: "nothing", args: {} }] },
+      {
+        text: "again",
+        toolCalls: [
+          { name: "write", args: {} },
+          { name: "nothing", args: {} },
+        ],
+      },
       { text: "and that", hang: "polite" },
     ]);
     const { agents, hooks } = createHarness({ model, tools: tools() });

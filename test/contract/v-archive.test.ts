@@ -293,7 +293,11 @@ describe("import refuses", () => {
     ["another format", [linesOf(two, headerOf("s", { version: 2 }))], "UNKNOWN_VERSION"],
     ["a gap", [linesOf([two[0]!, two[2]!])], "INVALID_IMPORT"],
     ["an event that is none", [linesOf([3 as never])], "INVALID_IMPORT"],
-    ["a message of an unknown type", [linesOf([{ ...two[0]!, type: "later/message", surface: "append" }])], "UNKNOWN_EVENT"],
+    [
+      "a message of an unknown type",
+      [linesOf([{ ...two[0]!, type: "later/message", surface: "append" }])],
+      "UNKNOWN_EVENT",
+    ],
     ["pieces that are no text", [new Uint8Array(3) as never], "INVALID_IMPORT"],
   ];
   for (const [what, lines, expected] of bad) {

@@ -38,15 +38,18 @@ async function rivals(options: HarnessOptions = {}): Promise<[Rival, Rival]> {
 }
 
 describe("another writer", () => {
-  local("D25 D30 whose events are stored first has won: the other one's session is lost, and its run tells so", async () => {
-    const [winner, loser] = await rivals();
-    winner.agent.inject("mine");
-    await winner.agent.flush();
-    await expect(run(loser.agent, "hello").result).rejects.toEqual(code("SESSION_CONFLICT"));
-    expect(loser.agent.getSnapshot()).toMatchObject({ durable: "lost", status: "idle" });
-    const stored = await loser.harness.sessions.list();
-    expect(stored.sessions).toMatchObject([{ id: "s", seq: winner.agent.session.seq }]);
-  });
+  local(
+    "D25 D30 whose events are stored first has won: the other one's session is lost, and its run tells so",
+    async () => {
+      const [winner, loser] = await rivals();
+      winner.agent.inject("mine");
+      await winner.agent.flush();
+      await expect(run(loser.agent, "hello").result).rejects.toEqual(code("SESSION_CONFLICT"));
+      expect(loser.agent.getSnapshot()).toMatchObject({ durable: "lost", status: "idle" });
+      const stored = await loser.harness.sessions.list();
+      expect(stored.sessions).toMatchObject([{ id: "s", seq: winner.agent.session.seq }]);
+    },
+  );
 
   local("D25 every verb of a lost session throws READ_ONLY, and its log takes nothing", async () => {
     const [winner, loser] = await rivals();
@@ -178,24 +181,27 @@ describe("another writer", () => {
 });
 
 describe("in the middle of a turn", () => {
-  local("D25 a stream is broken off: the signal aborts, what came is kept here, and the turn ends with the code", async () => {
-    let aborted = false;
-    const model = scriptedModel([
-      (_request, { signal }) => {
-        signal.addEventListener("abort", () => (aborted = true));
-        return { text: "half", hang: "deaf" };
-      },
-    ]);
-    const stage = faultyStage({ model });
-    const agent = await stage.open();
-    agent.on("assistant/chunk", () => stage.storage.always(refuses("SESSION_CONFLICT")));
-    const running = run(agent, "hello");
-    await expect(running.result).rejects.toEqual(code("SESSION_CONFLICT"));
-    expect(aborted).toBe(true);
-    expect(endOf(agent.session)).toMatchObject({ kind: "error", step: 1, code: "SESSION_CONFLICT" });
-    expect(typesOf(agent.session).slice(-3)).toEqual(["assistant/message", "step/end", "turn/end"]);
-    await agent.whenIdle();
-  });
+  local(
+    "D25 a stream is broken off: the signal aborts, what came is kept here, and the turn ends with the code",
+    async () => {
+      let aborted = false;
+      const model = scriptedModel([
+        (_request, { signal }) => {
+          signal.addEventListener("abort", () => (aborted = true));
+          return { text: "half", hang: "deaf" };
+        },
+      ]);
+      const stage = faultyStage({ model });
+      const agent = await stage.open();
+      agent.on("assistant/chunk", () => stage.storage.always(refuses("SESSION_CONFLICT")));
+      const running = run(agent, "hello");
+      await expect(running.result).rejects.toEqual(code("SESSION_CONFLICT"));
+      expect(aborted).toBe(true);
+      expect(endOf(agent.session)).toMatchObject({ kind: "error", step: 1, code: "SESSION_CONFLICT" });
+      expect(typesOf(agent.session).slice(-3)).toEqual(["assistant/message", "step/end", "turn/end"]);
+      await agent.whenIdle();
+    },
+  );
 
   local("D25 D22 a tool whose mark is refused does not run, and its call has a result", async () => {
     let ran = false;
@@ -232,13 +238,16 @@ describe("in the middle of a turn", () => {
     expect(agent.session.durable).toBe("lost");
   });
 
-  local("D25 D30 a run that no turn has taken when the session is lost rejects SESSION_LOST or SESSION_CONFLICT", async () => {
-    const stage = faultyStage({ model: scriptedModel([{ text: "half", hang: "deaf" }]) });
-    const agent = await stage.open();
-    agent.send("first");
-    await eventOf(agent.session, "assistant/chunk");
-    stage.storage.always(refuses("SESSION_CONFLICT"));
-    const error: unknown = await run(agent, "second").result.catch((thrown: unknown) => thrown);
-    expect(["SESSION_LOST", "SESSION_CONFLICT"]).toContain((error as { code: string }).code);
-  });
+  local(
+    "D25 D30 a run that no turn has taken when the session is lost rejects SESSION_LOST or SESSION_CONFLICT",
+    async () => {
+      const stage = faultyStage({ model: scriptedModel([{ text: "half", hang: "deaf" }]) });
+      const agent = await stage.open();
+      agent.send("first");
+      await eventOf(agent.session, "assistant/chunk");
+      stage.storage.always(refuses("SESSION_CONFLICT"));
+      const error: unknown = await run(agent, "second").result.catch((thrown: unknown) => thrown);
+      expect(["SESSION_LOST", "SESSION_CONFLICT"]).toContain((error as { code: string }).code);
+    },
+  );
 });

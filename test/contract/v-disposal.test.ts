@@ -82,55 +82,59 @@ describe("disposal", () => {
     expect(stage.storage.tried).toHaveLength(1);
   });
 
-  local("#248 D17 D25 a storage that hangs while it is asked what it holds does not hold up a disposal either", async () => {
-    const inner = memoryStorage();
-    let asked = false;
-    const deaf: SessionStorage = {
-      ...inner,
-      load: (id, options) => ((asked = stored), stored ? new Promise(() => {}) : inner.load(id, options)),
-    };
-    let stored = false;
-    const stage = faultyStage({ inner: deaf });
-    const agent = await stage.open();
-    stage.storage.next(losesAnswer);
-    agent.configure({ temperature: 0 });
-    await stage.storage.tries(1);
-    stored = true;
-    await stage.clock.sleeping(100);
-    await stage.clock.advance(100);
-    expect(asked).toBe(true);
-    const disposed = stage.harness.dispose();
-    await stage.clock.sleeping(5000);
-    await stage.clock.advance(5000);
-    await disposed;
-  });
-
+  local(
+    "#248 D17 D25 a storage that hangs while it is asked what it holds does not hold up a disposal either",
+    async () => {
+      const inner = memoryStorage();
+      let asked = false;
+      const deaf: SessionStorage = {
+        ...inner,
+        load: (id, options) => ((asked = stored), stored ? new Promise(() => {}) : inner.load(id, options)),
+      };
+      let stored = false;
+      const stage = faultyStage({ inner: deaf });
+      const agent = await stage.open();
+      stage.storage.next(losesAnswer);
+      agent.configure({ temperature: 0 });
+      await stage.storage.tries(1);
+      stored = true;
+      await stage.clock.sleeping(100);
+      await stage.clock.advance(100);
+      expect(asked).toBe(true);
+      const disposed = stage.harness.dispose();
+      await stage.clock.sleeping(5000);
+      await stage.clock.advance(5000);
+      await disposed;
+    },
+  );
 });
 
 describe("errors", () => {
-  local("#242 the failure of a storage is never taken for absence, and leaves the package as an error of its own", async () => {
-    const stage = faultyStage();
-    const busy = new Error("the disk is busy");
-    const { agents, sessions } = stage.harness;
-    const calls: readonly (readonly ["load" | "list" | "delete", () => Promise<unknown>])[] = [
-      ["load", () => sessions.load("s")],
-      ["load", () => agents.open({ id: "s" })],
-      ["load", () => agents.resume({ id: "s" })],
-      ["load", () => agents.create({ id: "s" })],
-      ["load", () => agents.fork({ from: "s" })],
-      ["load", () => sessions.rename("s", "title")],
-      ["load", () => sessions.export("s")[Symbol.asyncIterator]().next()],
-      ["list", () => sessions.list()],
-      ["delete", () => sessions.delete("s")],
-    ];
-    for (const [method, attempt] of calls) {
-      stage.storage.breakNext(method, busy);
-      const error = await attempt().catch((thrown: unknown) => thrown);
-      expect(error, attempt.toString()).toMatchObject({ name: "TurnloopError", cause: busy });
-    }
-    expect(agents.get("s")).toBeUndefined();
-    const { agent } = await agents.open({ id: "s" });
-    expect(agent.status).toBe("idle");
-  });
+  local(
+    "#242 the failure of a storage is never taken for absence, and leaves the package as an error of its own",
+    async () => {
+      const stage = faultyStage();
+      const busy = new Error("the disk is busy");
+      const { agents, sessions } = stage.harness;
+      const calls: readonly (readonly ["load" | "list" | "delete", () => Promise<unknown>])[] = [
+        ["load", () => sessions.load("s")],
+        ["load", () => agents.open({ id: "s" })],
+        ["load", () => agents.resume({ id: "s" })],
+        ["load", () => agents.create({ id: "s" })],
+        ["load", () => agents.fork({ from: "s" })],
+        ["load", () => sessions.rename("s", "title")],
+        ["load", () => sessions.export("s")[Symbol.asyncIterator]().next()],
+        ["list", () => sessions.list()],
+        ["delete", () => sessions.delete("s")],
+      ];
+      for (const [method, attempt] of calls) {
+        stage.storage.breakNext(method, busy);
+        const error = await attempt().catch((thrown: unknown) => thrown);
+        expect(error, attempt.toString()).toMatchObject({ name: "TurnloopError", cause: busy });
+      }
+      expect(agents.get("s")).toBeUndefined();
+      const { agent } = await agents.open({ id: "s" });
+      expect(agent.status).toBe("idle");
+    },
+  );
 });
-

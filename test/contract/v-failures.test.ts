@@ -31,7 +31,11 @@ describe("a write that fails", () => {
     await clock.sleeping(200);
     await clock.advance(200);
     await flushed;
-    expect(storage.tried.map(({ from, events }) => [from, events.length])).toEqual([[0, 1], [0, 1], [0, 1]]);
+    expect(storage.tried.map(({ from, events }) => [from, events.length])).toEqual([
+      [0, 1],
+      [0, 1],
+      [0, 1],
+    ]);
     expect(await storage.stored("s")).toEqual(agent.session.events);
     expect(agent.session.durable).toBe("stored");
     expect(codesOf(harness.diagnostics)).toEqual(["STORAGE_FAILED", "STORAGE_FAILED"]);
@@ -269,7 +273,7 @@ describe("a storage that does not answer", () => {
     stage.storage.always(holds);
     agent.send("go on and on");
     await stage.storage.tries(1);
-    for (let before = -1; before !== made; ) {
+    for (let before = -1; before !== made;) {
       before = made;
       for (let i = 0; i < 5; i += 1) await turnOfTheEventLoop();
     }

@@ -24,17 +24,20 @@ async function eventsOf(storage: SessionStorage, id: string, from?: number): Pro
 }
 
 describe("memoryStorage", () => {
-  local("#239 D25 a batch goes to the end of what is stored: anything else is a conflict, and changes nothing", async () => {
-    const storage = memoryStorage();
-    await storage.append(batchOf("s", 0, 4));
-    await storage.append(batchOf("s", 4, 6));
-    for (const from of [1, 3, 5, 7, 11]) {
-      await expect(storage.append(batchOf("s", from, from + 1))).rejects.toEqual(code("SESSION_CONFLICT"));
-    }
-    await expect(storage.append(batchOf("other", 1, 2))).rejects.toEqual(code("SESSION_CONFLICT"));
-    expect(await eventsOf(storage, "s")).toEqual(two.slice(0, 6));
-    expect((await storage.list()).sessions).toMatchObject([{ id: "s", seq: 6 }]);
-  });
+  local(
+    "#239 D25 a batch goes to the end of what is stored: anything else is a conflict, and changes nothing",
+    async () => {
+      const storage = memoryStorage();
+      await storage.append(batchOf("s", 0, 4));
+      await storage.append(batchOf("s", 4, 6));
+      for (const from of [1, 3, 5, 7, 11]) {
+        await expect(storage.append(batchOf("s", from, from + 1))).rejects.toEqual(code("SESSION_CONFLICT"));
+      }
+      await expect(storage.append(batchOf("other", 1, 2))).rejects.toEqual(code("SESSION_CONFLICT"));
+      expect(await eventsOf(storage, "s")).toEqual(two.slice(0, 6));
+      expect((await storage.list()).sessions).toMatchObject([{ id: "s", seq: 6 }]);
+    },
+  );
 
   local("#239 #240 D25 the first batch brings the header and begins the session, once", async () => {
     const storage = memoryStorage();
@@ -110,7 +113,22 @@ describe("memoryStorage", () => {
 
   local("#249 any text is an id of its own", async () => {
     const storage = memoryStorage();
-    const ids = ["a/b", "a\\b", "../a", ".", "a b", "A", "a", "a\0", "__proto__", "constructor", "ä", "a\u0308", "🦉", "%2F"];
+    const ids = [
+      "a/b",
+      "a\\b",
+      "../a",
+      ".",
+      "a b",
+      "A",
+      "a",
+      "a\0",
+      "__proto__",
+      "constructor",
+      "ä",
+      "a\u0308",
+      "🦉",
+      "%2F",
+    ];
     for (const id of ids) await store(storage, id, logOf(line("session/titled", { title: id })));
     for (const id of ids) {
       expect(await eventsOf(storage, id)).toMatchObject([{ data: { title: id } }]);
@@ -120,15 +138,18 @@ describe("memoryStorage", () => {
     expect((await storage.list()).sessions).toHaveLength(ids.length);
   });
 
-  local("#240 a session that was deleted is gone, and its id is free; deleting what is not there is no error", async () => {
-    const storage = memoryStorage();
-    await storage.append(batchOf("s", 0, 6));
-    await storage.delete("s");
-    await storage.delete("s");
-    expect(await storage.load("s")).toBeUndefined();
-    await storage.append(batchOf("s", 0, 2));
-    expect(await eventsOf(storage, "s")).toHaveLength(2);
-  });
+  local(
+    "#240 a session that was deleted is gone, and its id is free; deleting what is not there is no error",
+    async () => {
+      const storage = memoryStorage();
+      await storage.append(batchOf("s", 0, 6));
+      await storage.delete("s");
+      await storage.delete("s");
+      expect(await storage.load("s")).toBeUndefined();
+      await storage.append(batchOf("s", 0, 2));
+      expect(await eventsOf(storage, "s")).toHaveLength(2);
+    },
+  );
 });
 
 describe("what the port sees", () => {
@@ -183,18 +204,21 @@ describe("what the port sees", () => {
     ]);
   });
 
-  local("D25 a session that was just opened is stored; what it appends is pending until the storage has it", async () => {
-    const { open, storage } = faultyStage();
-    const agent = await open();
-    expect(agent.session.durable).toBe("stored");
-    storage.next(holds);
-    agent.configure({ temperature: 0 });
-    expect(agent.getSnapshot().durable).toBe("pending");
-    await storage.tries(1);
-    storage.heal();
-    await agent.flush();
-    expect(agent.getSnapshot().durable).toBe("stored");
-  });
+  local(
+    "D25 a session that was just opened is stored; what it appends is pending until the storage has it",
+    async () => {
+      const { open, storage } = faultyStage();
+      const agent = await open();
+      expect(agent.session.durable).toBe("stored");
+      storage.next(holds);
+      agent.configure({ temperature: 0 });
+      expect(agent.getSnapshot().durable).toBe("pending");
+      await storage.tries(1);
+      storage.heal();
+      await agent.flush();
+      expect(agent.getSnapshot().durable).toBe("stored");
+    },
+  );
 
   local("D25 each batch brings the summary of the session as of its last event", async () => {
     const { open, storage } = faultyStage({ model: scriptedModel(["hi"]) });
@@ -212,27 +236,30 @@ describe("what the port sees", () => {
     });
   });
 
-  local("D25 onSummary is told of every stored change, in order, after it is stored; what it throws disturbs nobody", async () => {
-    const told: number[] = [];
-    const { harness, open, storage } = faultyStage({
-      onSummary({ seq }) {
-        told.push(seq);
-        if (told.length === 1) throw new Error("no index");
-        return Promise.reject(new Error("no index either"));
-      },
-    });
-    const agent = await open();
-    storage.next(holds);
-    agent.inject("one");
-    await storage.tries(1);
-    expect(told).toEqual([]);
-    storage.heal();
-    await agent.flush();
-    agent.inject("two");
-    await agent.flush();
-    expect(told).toEqual([3, 6]);
-    expect(codesOf(harness.diagnostics)).toEqual(["LISTENER_FAILED", "LISTENER_FAILED"]);
-  });
+  local(
+    "D25 onSummary is told of every stored change, in order, after it is stored; what it throws disturbs nobody",
+    async () => {
+      const told: number[] = [];
+      const { harness, open, storage } = faultyStage({
+        onSummary({ seq }) {
+          told.push(seq);
+          if (told.length === 1) throw new Error("no index");
+          return Promise.reject(new Error("no index either"));
+        },
+      });
+      const agent = await open();
+      storage.next(holds);
+      agent.inject("one");
+      await storage.tries(1);
+      expect(told).toEqual([]);
+      storage.heal();
+      await agent.flush();
+      agent.inject("two");
+      await agent.flush();
+      expect(told).toEqual([3, 6]);
+      expect(codesOf(harness.diagnostics)).toEqual(["LISTENER_FAILED", "LISTENER_FAILED"]);
+    },
+  );
 
   local("#240 a session in which nothing has happened is neither stored nor listed, and its id is free", async () => {
     const { harness, storage } = faultyStage();

@@ -1,27 +1,10 @@
 /** V: sessions that are stored: listed, loaded, renamed, deleted (D26). */
-import {
-  createHarness,
-  defineTool,
-  memoryStorage,
-  TurnloopError,
-  type Claim,
-  type SessionStorage,
-} from "turnloop";
+import { createHarness, defineTool, memoryStorage, TurnloopError, type Claim, type SessionStorage } from "turnloop";
 import { scriptedModel } from "turnloop/testing";
 import { describe, expect } from "vitest";
 import { failingStorage, faultyStage, holds } from "../support/failing-storage.ts";
 import { harnessWith, local } from "../support/fixture.ts";
-import {
-  headerOf,
-  line,
-  logOf,
-  plainTurn,
-  said,
-  store,
-  storageOf,
-  turnStart,
-  user,
-} from "../support/made-log.ts";
+import { headerOf, line, logOf, plainTurn, said, store, storageOf, turnStart, user } from "../support/made-log.ts";
 import { deferred, eventOf, typesOf } from "../support/wait.ts";
 
 const code = (code: string): unknown => expect.objectContaining({ code });
@@ -42,43 +25,46 @@ function leased(inner: SessionStorage, taken: string): SessionStorage & { readon
 }
 
 describe("list", () => {
-  local("#242 D26 shows what is stored, newest first, with what each is called, where it came from, how it stands", async () => {
-    let now = 1000;
-    const storage = memoryStorage();
-    const ask = defineTool({
-      name: "ask",
-      description: "asks",
-      inputSchema: { type: "object" },
-      idempotent: true,
-      execute: (_: unknown, call) => call.ask("really?"),
-    });
-    const model = scriptedModel(["hi", { toolCalls: [{ name: "ask", args: {} }] }, { text: "half", hang: "polite" }]);
-    const clock = { now: () => (now += 1000), sleep: () => new Promise<void>(() => {}) };
-    const { agents, sessions } = harnessWith({ storage, model, clock, tools: [ask] });
-    const { agent: idle } = await agents.create({ id: "idle", meta: { title: "Idle" } });
-    idle.send("hello");
-    await idle.whenIdle();
-    const { agent: waiting } = await agents.create({ id: "waiting" });
-    waiting.send("ask me");
-    await eventOf(waiting.session, "interaction/requested");
-    const { agent: open } = await agents.fork({ from: "idle", id: "open" });
-    open.send("more");
-    await eventOf(open.session, "assistant/chunk", ({ data }) => data.turn === 2 && data.chunk.type === "block-end");
-    await Promise.all([idle, waiting, open].map((agent) => agent.flush()));
-    const summary = ({ session }: typeof idle): object => ({
-      id: session.id,
-      createdAt: session.header.createdAt,
-      updatedAt: session.events.at(-1)!.time,
-      seq: session.seq,
-    });
-    expect(await sessions.list()).toEqual({
-      sessions: [
-        { ...summary(open), parent: "idle", status: "open" },
-        { ...summary(waiting), status: "waiting" },
-        { ...summary(idle), title: "Idle", status: "idle" },
-      ],
-    });
-  });
+  local(
+    "#242 D26 shows what is stored, newest first, with what each is called, where it came from, how it stands",
+    async () => {
+      let now = 1000;
+      const storage = memoryStorage();
+      const ask = defineTool({
+        name: "ask",
+        description: "asks",
+        inputSchema: { type: "object" },
+        idempotent: true,
+        execute: (_: unknown, call) => call.ask("really?"),
+      });
+      const model = scriptedModel(["hi", { toolCalls: [{ name: "ask", args: {} }] }, { text: "half", hang: "polite" }]);
+      const clock = { now: () => (now += 1000), sleep: () => new Promise<void>(() => {}) };
+      const { agents, sessions } = harnessWith({ storage, model, clock, tools: [ask] });
+      const { agent: idle } = await agents.create({ id: "idle", meta: { title: "Idle" } });
+      idle.send("hello");
+      await idle.whenIdle();
+      const { agent: waiting } = await agents.create({ id: "waiting" });
+      waiting.send("ask me");
+      await eventOf(waiting.session, "interaction/requested");
+      const { agent: open } = await agents.fork({ from: "idle", id: "open" });
+      open.send("more");
+      await eventOf(open.session, "assistant/chunk", ({ data }) => data.turn === 2 && data.chunk.type === "block-end");
+      await Promise.all([idle, waiting, open].map((agent) => agent.flush()));
+      const summary = ({ session }: typeof idle): object => ({
+        id: session.id,
+        createdAt: session.header.createdAt,
+        updatedAt: session.events.at(-1)!.time,
+        seq: session.seq,
+      });
+      expect(await sessions.list()).toEqual({
+        sessions: [
+          { ...summary(open), parent: "idle", status: "open" },
+          { ...summary(waiting), status: "waiting" },
+          { ...summary(idle), title: "Idle", status: "idle" },
+        ],
+      });
+    },
+  );
 
   local("#242 reads no events, and takes its pages from the storage", async () => {
     const storage = failingStorage();
@@ -110,9 +96,9 @@ describe("load", () => {
     const heard: number[] = [];
     session.subscribe(({ seq }) => void heard.push(seq), { from: 10 });
     expect(heard).toEqual([10, 11]);
-    expect(() => (session as never as { append(type: string, data: object): void }).append("session/titled", { title: "t" })).toThrow(
-      code("READ_ONLY"),
-    );
+    expect(() =>
+      (session as never as { append(type: string, data: object): void }).append("session/titled", { title: "t" }),
+    ).toThrow(code("READ_ONLY"));
     expect(agents.list()).toEqual([]);
   });
 
@@ -143,7 +129,11 @@ describe("load", () => {
       [0, /export/],
     ] as const) {
       const { agents, sessions } = createHarness({ storage: await storageOf(two, "s", headerOf("s", { version })) });
-      for (const attempt of [() => sessions.load("s"), () => agents.open({ id: "s" }), () => agents.resume({ id: "s" })]) {
+      for (const attempt of [
+        () => sessions.load("s"),
+        () => agents.open({ id: "s" }),
+        () => agents.resume({ id: "s" }),
+      ]) {
         const error: unknown = await attempt().catch((thrown: unknown) => thrown);
         expect(error).toEqual(code("UNKNOWN_VERSION"));
         expect((error as Error).message).toMatch(words);
@@ -298,30 +288,36 @@ describe("delete", () => {
 });
 
 describe("a session without an agent", () => {
-  local("#240 #246 is stored from its first event on, its seed with it, and by the end of the harness at the latest", async () => {
-    const { harness, storage } = faultyStage();
-    const session = await harness.sessions.create({ id: "s", seed: two, meta: { title: "Trip" } });
-    expect(session.header).toMatchObject({ meta: { title: "Trip" }, seedLength: 12 });
-    expect(harness.sessions.get("s")).toBe(session);
-    session.append("session/titled", { title: "Other" });
-    await session.flush();
-    expect(await storage.stored("s")).toEqual(session.events);
-    session.append("session/titled", { title: "Last" });
-    await harness.dispose();
-    expect(await storage.stored("s")).toEqual(session.events);
-    expect(() => session.append("session/titled", { title: "late" })).toThrow(code("READ_ONLY"));
-  });
+  local(
+    "#240 #246 is stored from its first event on, its seed with it, and by the end of the harness at the latest",
+    async () => {
+      const { harness, storage } = faultyStage();
+      const session = await harness.sessions.create({ id: "s", seed: two, meta: { title: "Trip" } });
+      expect(session.header).toMatchObject({ meta: { title: "Trip" }, seedLength: 12 });
+      expect(harness.sessions.get("s")).toBe(session);
+      session.append("session/titled", { title: "Other" });
+      await session.flush();
+      expect(await storage.stored("s")).toEqual(session.events);
+      session.append("session/titled", { title: "Last" });
+      await harness.dispose();
+      expect(await storage.stored("s")).toEqual(session.events);
+      expect(() => session.append("session/titled", { title: "late" })).toThrow(code("READ_ONLY"));
+    },
+  );
 
-  local("#239 SESSION_EXISTS for an id that is stored, SESSION_LIVE or SESSION_EXISTS for one that is live", async () => {
-    const { agents, sessions } = createHarness({ storage: await storageOf(two, "stored") });
-    await agents.open({ id: "agent" });
-    await sessions.create({ id: "bare" });
-    await expect(sessions.create({ id: "stored" })).rejects.toEqual(code("SESSION_EXISTS"));
-    for (const id of ["agent", "bare"]) {
-      const error: unknown = await sessions.create({ id }).catch((thrown: unknown) => thrown);
-      expect(["SESSION_LIVE", "SESSION_EXISTS"]).toContain((error as TurnloopError).code);
-    }
-  });
+  local(
+    "#239 SESSION_EXISTS for an id that is stored, SESSION_LIVE or SESSION_EXISTS for one that is live",
+    async () => {
+      const { agents, sessions } = createHarness({ storage: await storageOf(two, "stored") });
+      await agents.open({ id: "agent" });
+      await sessions.create({ id: "bare" });
+      await expect(sessions.create({ id: "stored" })).rejects.toEqual(code("SESSION_EXISTS"));
+      for (const id of ["agent", "bare"]) {
+        const error: unknown = await sessions.create({ id }).catch((thrown: unknown) => thrown);
+        expect(["SESSION_LIVE", "SESSION_EXISTS"]).toContain((error as TurnloopError).code);
+      }
+    },
+  );
 
   local("#52 D26 gets the next free number for an id when it is given none, the stored ones left out", async () => {
     const { sessions } = createHarness({ storage: await storageOf(two, "session-1") });

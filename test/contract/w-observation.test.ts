@@ -1,5 +1,12 @@
 /** W: what a user interface watches: the events of the session, and a few words about the agent (D5). */
-import { createHarness, createTranscript, defineTool, usageOf, type SessionEvent, type SessionEventType } from "turnloop";
+import {
+  createHarness,
+  createTranscript,
+  defineTool,
+  usageOf,
+  type SessionEvent,
+  type SessionEventType,
+} from "turnloop";
 import { scriptedModel } from "turnloop/testing";
 import { describe, expect } from "vitest";
 import { anywhere, local } from "../support/fixture.ts";
@@ -111,37 +118,40 @@ describe("the events of the session", () => {
 });
 
 describe("the words about the agent", () => {
-  local("#250 control events tell of creation, status, the queue, errors and disposal, and of nothing else", async () => {
-    const { agents, hooks } = createHarness({ model: scriptedModel(["fine", { error: { message: "busy" } }]) });
-    const told: string[] = [];
-    hooks.on("session/created", ({ session }) => void told.push(`session created ${session.id}`));
-    hooks.on("agent/created", ({ agent }) => void told.push(`agent created ${agent.id}`));
-    hooks.on("agent/status", ({ agent, status }) => void told.push(`${status} ${agent.status === status}`));
-    hooks.on("agent/queued", ({ message, steering }) => void told.push(`queued ${message.id} ${steering}`));
-    hooks.on("agent/error", ({ turn, step, error }) => void told.push(`error ${turn}.${step} ${error.message}`));
-    hooks.on("agent/disposed", ({ agent }) => void told.push(`agent disposed ${agent.id}`));
-    hooks.on("session/disposed", ({ session }) => void told.push(`session disposed ${session.id}`));
-    const { agent, dispose } = await agents.open({ id: "s" });
-    agent.send("one", { id: "m1" });
-    await agent.whenIdle();
-    agent.send("two", { id: "m2" });
-    await agent.whenIdle();
-    await dispose();
-    expect(told).toEqual([
-      "session created s",
-      "agent created s",
-      "queued m1 false",
-      "running true",
-      "idle true",
-      "queued m2 false",
-      "running true",
-      "error 2.1 busy",
-      "idle true",
-      "disposed true",
-      "agent disposed s",
-      "session disposed s",
-    ]);
-  });
+  local(
+    "#250 control events tell of creation, status, the queue, errors and disposal, and of nothing else",
+    async () => {
+      const { agents, hooks } = createHarness({ model: scriptedModel(["fine", { error: { message: "busy" } }]) });
+      const told: string[] = [];
+      hooks.on("session/created", ({ session }) => void told.push(`session created ${session.id}`));
+      hooks.on("agent/created", ({ agent }) => void told.push(`agent created ${agent.id}`));
+      hooks.on("agent/status", ({ agent, status }) => void told.push(`${status} ${agent.status === status}`));
+      hooks.on("agent/queued", ({ message, steering }) => void told.push(`queued ${message.id} ${steering}`));
+      hooks.on("agent/error", ({ turn, step, error }) => void told.push(`error ${turn}.${step} ${error.message}`));
+      hooks.on("agent/disposed", ({ agent }) => void told.push(`agent disposed ${agent.id}`));
+      hooks.on("session/disposed", ({ session }) => void told.push(`session disposed ${session.id}`));
+      const { agent, dispose } = await agents.open({ id: "s" });
+      agent.send("one", { id: "m1" });
+      await agent.whenIdle();
+      agent.send("two", { id: "m2" });
+      await agent.whenIdle();
+      await dispose();
+      expect(told).toEqual([
+        "session created s",
+        "agent created s",
+        "queued m1 false",
+        "running true",
+        "idle true",
+        "queued m2 false",
+        "running true",
+        "error 2.1 busy",
+        "idle true",
+        "disposed true",
+        "agent disposed s",
+        "session disposed s",
+      ]);
+    },
+  );
 
   local("#250 D5 what they tell of a turn stands in the log by then: they are no second source of truth", async () => {
     const { agents, hooks } = createHarness({ model: scriptedModel([{ error: { message: "busy" } }]) });
@@ -154,23 +164,32 @@ describe("the words about the agent", () => {
     expect(seen).toEqual(["inbox/queued"]);
   });
 
-  anywhere("#250 the snapshot is one object until something that it shows changes, and subscribers are told then", async (open) => {
-    const agent = await open({ model: scriptedModel(["one two three four", { text: "half", hang: "polite" }]) });
-    const seen: ReturnType<typeof agent.getSnapshot>[] = [];
-    agent.subscribe(() => void seen.push(agent.getSnapshot()));
-    const before = agent.getSnapshot();
-    expect(agent.getSnapshot()).toBe(before);
-    agent.send("hello", { id: "m" });
-    expect(agent.getSnapshot().queue).toEqual([
-      { id: "m", content: [{ type: "text", text: "hello" }], source: { kind: "user" }, as: "send" },
-    ]);
-    await agent.whenIdle();
-    await agent.flush();
-    expect(new Set(seen).size).toBe(seen.length);
-    expect(seen.map(({ status, queue }) => `${status} ${queue.length}`)).toContain("running 0");
-    expect(agent.getSnapshot()).toEqual({ status: "idle", waiting: false, queue: [], interactions: [], durable: "stored" });
-    expect(Object.isFrozen(agent.getSnapshot())).toBe(true);
-  });
+  anywhere(
+    "#250 the snapshot is one object until something that it shows changes, and subscribers are told then",
+    async (open) => {
+      const agent = await open({ model: scriptedModel(["one two three four", { text: "half", hang: "polite" }]) });
+      const seen: ReturnType<typeof agent.getSnapshot>[] = [];
+      agent.subscribe(() => void seen.push(agent.getSnapshot()));
+      const before = agent.getSnapshot();
+      expect(agent.getSnapshot()).toBe(before);
+      agent.send("hello", { id: "m" });
+      expect(agent.getSnapshot().queue).toEqual([
+        { id: "m", content: [{ type: "text", text: "hello" }], source: { kind: "user" }, as: "send" },
+      ]);
+      await agent.whenIdle();
+      await agent.flush();
+      expect(new Set(seen).size).toBe(seen.length);
+      expect(seen.map(({ status, queue }) => `${status} ${queue.length}`)).toContain("running 0");
+      expect(agent.getSnapshot()).toEqual({
+        status: "idle",
+        waiting: false,
+        queue: [],
+        interactions: [],
+        durable: "stored",
+      });
+      expect(Object.isFrozen(agent.getSnapshot())).toBe(true);
+    },
+  );
 
   anywhere("#250 tokens do not change the snapshot", async (open) => {
     const agent = await open({ model: scriptedModel([{ text: "one two three four five", hang: "polite" }]) });

@@ -1,0 +1,95 @@
+/** How messages are accepted: durable at once, each id once; what waits is a fold of the log. */
+import { TurnloopError } from "../errors.ts";
+import { jsonCopy, type JsonSchema } from "../json.ts";
+import { contentOf, sourceOf } from "../model/content.ts";
+import type { ContentInput } from "../model/types.ts";
+import type { Log } from "../session/log.ts";
+import { queuedMessages, unansweredCalls } from "../session/state.ts";
+import type { QueuedMessage, SendOptions } from "./types.ts";
+
+export interface Inbox {
+  /** Queues a message, and answers with its id. INVALID_CONTENT. */
+  queue(content: ContentInput, options: SendOptions, as: QueuedMessage["as"]): string;
+  /** Context for the next request: into the open turn, behind a tool batch, or as a turn of its own. */
+  inject(content: ContentInput, options: SendOptions): string;
+  /** False when a turn has it, or it is not there. */
+  withdraw(id: string): boolean;
+  /** What a cancel drops: all but injections. */
+  droppable(): string[];
+  /** Whether a message waits for a turn. */
+  hasMessages(): boolean;
+}
+
+export interface InboxDeps {
+  readonly log: Log;
+  readonly newId: () => string;
+  readonly queued: (message: QueuedMessage) => void;
+  /** A message waits for a turn. */
+  readonly wake: () => void;
+  /** An injection was a turn of its own, which is to be stored. */
+  readonly injected: () => void;
+}
+
+const APPEND = Object.freeze({ surface: "append" as const });
+
+export function createInbox({ log, newId, queued, wake, injected }: InboxDeps): Inbox {
+  const { state } = log;
+  const waiting = (): QueuedMessage[] => queuedMessages(state);
+
+  function messageOf(content: ContentInput, { id = newId(), source }: SendOptions): Omit<QueuedMessage, "as"> {
+    return { id: String(id).toWellFormed(), content: contentOf(content), source: sourceOf(source) };
+  }
+
+  const inbox: Inbox = {
+    queue(content, options, as) {
+      const message: QueuedMessage = { ...messageOf(content, options), as };
+      const output = options.output === undefined ? undefined : checkSchema(options.output);
+      if (state.accepted.has(message.id)) return message.id;
+      log.write("inbox/queued", { ...message, ...(output && { output }) });
+      queued(Object.freeze(message));
+      if (as !== "inject") wake();
+      return message.id;
+    },
+
+    inject(content, options) {
+      // Between a call and its result nothing may stand: what comes then waits for the end of the batch.
+      const waits = unansweredCalls(state).length > 0 || waiting().some((entry) => entry.as === "inject");
+      if (waits) return inbox.queue(content, options, "inject");
+      const message = messageOf(content, options);
+      if (state.accepted.has(message.id)) return message.id;
+      if (state.open) log.write("context/message", message, APPEND);
+      else injectTurn(message);
+      return message.id;
+    },
+
+    withdraw(id) {
+      const entry = state.inbox.get(id);
+      if (!entry || entry.takenBy !== undefined) return false;
+      log.write("inbox/dropped", { ids: Object.freeze([id]), reason: "withdrawn" });
+      return true;
+    },
+
+    droppable: () => [...state.inbox.values()].filter((entry) => entry.as !== "inject").map((entry) => entry.id),
+    hasMessages: () => waiting().some((entry) => entry.as !== "inject"),
+  };
+
+  function injectTurn(message: Omit<QueuedMessage, "as">): void {
+    const turn = state.turn + 1;
+    const trigger = Object.freeze({ kind: "injection" as const, source: message.source });
+    log.write("turn/start", { turn, trigger, messages: Object.freeze([message.id]) });
+    try {
+      log.write("context/message", message, APPEND);
+    } finally {
+      log.write("turn/end", { turn, reason: Object.freeze({ kind: "completed" as const }) });
+    }
+    injected();
+  }
+
+  return inbox;
+}
+
+function checkSchema(schema: JsonSchema): JsonSchema {
+  const copy = jsonCopy(schema);
+  if (typeof copy === "object" && copy !== null && !Array.isArray(copy)) return copy;
+  throw new TurnloopError("INVALID_CONTENT", "`output` takes a JSON Schema");
+}

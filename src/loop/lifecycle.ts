@@ -174,10 +174,13 @@ function createLife(
         await instance.flush().catch((error: unknown) => instance.tellError(error));
     }
     instance.desk.close();
-    for (const off of [...undo.agent, ...undo.session]) off();
-    owners.lives.delete(agent);
-    await live.close();
-    built.unwind();
+    try {
+      for (const off of [...undo.agent, ...undo.session]) off();
+      await live.close();
+    } finally {
+      owners.lives.delete(agent);
+      built.unwind();
+    }
   }
 
   owners.lives.set(agent, { owner, begun: life.begun });

@@ -8,7 +8,7 @@ import type { Cite, SessionEvent, SurfaceOp } from "./types.ts";
 
 /**
  * Fields by kind: `#` a whole number, `$` text, `!` a boolean, `%` content blocks, `&` a list of texts, `@` an
- * object with a `kind`, `~` a chunk, `{` an object, `*` anything. `?` behind a name: it may be absent.
+ * object with a `kind`, `~` a chunk, `^` a header, `{` an object, `*` anything. `?` behind a name: it may be absent.
  */
 const SHAPES: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
@@ -21,7 +21,7 @@ const SHAPES: ReadonlyMap<string, readonly string[]> = new Map(
     "prompt/blocked": "$id %content @source $reason",
     "context/message": "$id %content @source",
     "steering/message": "#turn $id %content @source",
-    "request/header": "{header $reason",
+    "request/header": "^header $reason",
     "request/failed": "#turn #step #attempt {error $next {usage?",
     "assistant/chunk": "#turn #step ~chunk",
     "assistant/message": "#turn #step $model %content {usage?",
@@ -77,6 +77,8 @@ function fits(field: string, data: Record<string, unknown>): boolean {
       return isObject(value) && typeof value.kind === "string";
     case "~":
       return isObject(value) && passes(() => checkChunk(value as ModelChunk));
+    case "^":
+      return isObject(value) && isObject(value.config);
     case "{":
       return isObject(value);
     default:

@@ -83,8 +83,8 @@ local("#65 D18 what is injected while a batch runs lands after all of its result
   expect(batchOf(session).slice(0, 9)).toEqual([
     "tool/call",
     "tool/start",
-    "tool/result",
     "inbox/queued",
+    "tool/result",
     "tool/call",
     "tool/start",
     "tool/result",

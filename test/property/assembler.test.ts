@@ -52,7 +52,13 @@ function textBlock(index: number): fc.Arbitrary<Meant> {
 
 function callBlock(index: number): fc.Arbitrary<Meant> {
   return fc
-    .record({ name: words, id: words, args: words, end: fc.constantFrom("none", "plain", "block"), started: fc.boolean() })
+    .record({
+      name: words,
+      id: words,
+      args: words,
+      end: fc.constantFrom("none", "plain", "block"),
+      started: fc.boolean(),
+    })
     .chain(({ name, id, args, end, started }) =>
       splits(args).map((pieces): Meant => {
         const ended = end !== "none";
@@ -144,25 +150,41 @@ describe("assemble", () => {
   test("takes the last usage and the last finish, wherever they stand", () => {
     const count = fc.nat({ max: 99 });
     const usage: fc.Arbitrary<Usage> = fc.record({ input: count, output: count });
-    const finish = fc.constantFrom<FinishReason>({ kind: "stop" }, { kind: "max-tokens" }, { kind: "error", message: "e" });
-    const told = fc.array(fc.oneof(usage.map((one) => ({ usage: one })), finish.map((reason) => ({ reason }))), { maxLength: 5 });
+    const finish = fc.constantFrom<FinishReason>(
+      { kind: "stop" },
+      { kind: "max-tokens" },
+      { kind: "error", message: "e" },
+    );
+    const told = fc.array(
+      fc.oneof(
+        usage.map((one) => ({ usage: one })),
+        finish.map((reason) => ({ reason })),
+      ),
+      { maxLength: 5 },
+    );
     fc.assert(
-      fc.property(meant, order, told, fc.array(fc.nat(), { minLength: 5, maxLength: 5 }), (blocks, turns, facts, places) => {
-        const chunks = interleaved(blocks, turns);
-        const plain = assemble(chunks);
-        let at = 0;
-        for (const [i, fact] of facts.entries()) {
-          at += places[i]! % (chunks.length - at + 1);
-          const chunk: ModelChunk = "usage" in fact ? { type: "usage", ...fact } : { type: "finish", ...fact };
-          chunks.splice(at, 0, chunk);
-          at += 1;
-        }
-        expect(assemble(chunks)).toEqual({
-          blocks: plain.blocks,
-          usage: facts.findLast((fact) => "usage" in fact)?.usage,
-          finish: facts.findLast((fact) => "reason" in fact)?.reason,
-        });
-      }),
+      fc.property(
+        meant,
+        order,
+        told,
+        fc.array(fc.nat(), { minLength: 5, maxLength: 5 }),
+        (blocks, turns, facts, places) => {
+          const chunks = interleaved(blocks, turns);
+          const plain = assemble(chunks);
+          let at = 0;
+          for (const [i, fact] of facts.entries()) {
+            at += places[i]! % (chunks.length - at + 1);
+            const chunk: ModelChunk = "usage" in fact ? { type: "usage", ...fact } : { type: "finish", ...fact };
+            chunks.splice(at, 0, chunk);
+            at += 1;
+          }
+          expect(assemble(chunks)).toEqual({
+            blocks: plain.blocks,
+            usage: facts.findLast((fact) => "usage" in fact)?.usage,
+            finish: facts.findLast((fact) => "reason" in fact)?.reason,
+          });
+        },
+      ),
     );
   });
 
@@ -183,20 +205,28 @@ describe("assemble", () => {
 describe("an answer", () => {
   test("is the same message however its chunks come: alone, in arrays, some of them empty", async () => {
     await fc.assert(
-      fc.asyncProperty(meant, order, fc.array(fc.nat({ max: 4 }), { minLength: 1, maxLength: 9 }), async (blocks, turns, sizes) => {
-        const chunks: ModelChunk[] = [
-          ...interleaved(blocks.filter(({ block }) => block.type !== "tool-call"), turns),
-          { type: "usage", usage: { output: 1 } },
-          { type: "finish", reason: { kind: "other" } },
-        ];
-        const rows: (ModelChunk | readonly ModelChunk[])[] = [];
-        for (let at = 0, i = 0; at < chunks.length; i += 1) {
-          const size = sizes[i % sizes.length]!;
-          rows.push(size === 0 ? chunks[at]! : chunks.slice(at, at + size), []);
-          at += Math.max(size, 1);
-        }
-        expect(await contentOf(rows)).toEqual(await contentOf(chunks));
-      }),
+      fc.asyncProperty(
+        meant,
+        order,
+        fc.array(fc.nat({ max: 4 }), { minLength: 1, maxLength: 9 }),
+        async (blocks, turns, sizes) => {
+          const chunks: ModelChunk[] = [
+            ...interleaved(
+              blocks.filter(({ block }) => block.type !== "tool-call"),
+              turns,
+            ),
+            { type: "usage", usage: { output: 1 } },
+            { type: "finish", reason: { kind: "other" } },
+          ];
+          const rows: (ModelChunk | readonly ModelChunk[])[] = [];
+          for (let at = 0, i = 0; at < chunks.length; i += 1) {
+            const size = sizes[i % sizes.length]!;
+            rows.push(size === 0 ? chunks[at]! : chunks.slice(at, at + size), []);
+            at += Math.max(size, 1);
+          }
+          expect(await contentOf(rows)).toEqual(await contentOf(chunks));
+        },
+      ),
       { numRuns: 25 },
     );
   });

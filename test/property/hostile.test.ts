@@ -63,8 +63,25 @@ const whole: readonly SessionEvent[] = logOf(
 );
 
 const poison = fc.oneof(
-  fc.constantFrom<unknown>(null, true, 0, -1, 1.5, 1e300, "", "text", [], {}, [null], [[]], [{}], [{ type: "tool-call" }]),
-  fc.constantFrom<unknown>([{ type: 3 }], [{ type: "text" }], { kind: 3 }, { kind: null }, ["__proto__"], { __proto__: null }),
+  fc.constantFrom<unknown>(
+    null,
+    true,
+    0,
+    -1,
+    1.5,
+    1e300,
+    "",
+    "text",
+    [],
+    {},
+    [null],
+    [[]],
+    [{}],
+    [{ type: "tool-call" }],
+  ),
+  fc.constantFrom<unknown>([{ type: 3 }], [{ type: "text" }], { kind: 3 }, { kind: null }, ["__proto__"], {
+    __proto__: null,
+  }),
   fc.jsonValue({ maxDepth: 3 }),
 );
 
@@ -101,7 +118,12 @@ function refusal(attempt: () => unknown): TurnloopError | undefined {
   }
 }
 
-const hostile = fc.record({ at: fc.nat({ max: whole.length - 1 }), n: fc.nat({ max: 40 }), value: poison, gone: fc.boolean() });
+const hostile = fc.record({
+  at: fc.nat({ max: whole.length - 1 }),
+  n: fc.nat({ max: 40 }),
+  value: poison,
+  gone: fc.boolean(),
+});
 
 test("an append of anything is taken, or refused before anything has changed; and the log can be read on", () => {
   fc.assert(

@@ -30,7 +30,10 @@ const program: fc.Arbitrary<readonly Step[]> = fc.array(
   fc.oneof(
     {
       weight: 3,
-      arbitrary: fc.record({ do: fc.constant("verbs" as const), verbs: fc.array(verb, { minLength: 1, maxLength: 4 }) }),
+      arbitrary: fc.record({
+        do: fc.constant("verbs" as const),
+        verbs: fc.array(verb, { minLength: 1, maxLength: 4 }),
+      }),
     },
     { weight: 3, arbitrary: fc.record({ do: fc.constantFrom("answer", "call", "finish") }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant("reopen" as const) }) },
@@ -195,7 +198,7 @@ function createWorld() {
     close: () => harness.dispose(),
     /** Until nothing happens any more by itself. */
     async rest() {
-      for (let seq = -1, calm = 0; calm < 4; ) {
+      for (let seq = -1, calm = 0; calm < 4;) {
         await turnOfTheEventLoop();
         calm = agent.session.seq === seq ? calm + 1 : 0;
         ({ seq } = agent.session);
@@ -242,7 +245,8 @@ test("every message comes to the one end that the reference says, in its turn an
                 id = ids[one.which % Math.max(ids.length, 1)];
                 if (id === undefined) continue;
                 // Taking back what waits for the end of a tool batch is no part of this.
-                if (one.do === "withdraw" && reference.queue.some((entry) => entry.id === id && entry.as === "inject")) continue;
+                if (one.do === "withdraw" && reference.queue.some((entry) => entry.id === id && entry.as === "inject"))
+                  continue;
               } else {
                 id = `m${ids.length + 1}`;
                 if (one.do !== "cancel" && one.do !== "keep") ids.push(id);

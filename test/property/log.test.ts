@@ -51,7 +51,10 @@ function openLog(events: readonly SessionEvent[], header: SessionHeader = header
 function reloaded(log: Log): Log {
   const { events, header } = log.session;
   const text = JSON.stringify(events);
-  return openLog((JSON.parse(text) as unknown[]).map((event, seq) => checkEvent(event, seq)), header);
+  return openLog(
+    (JSON.parse(text) as unknown[]).map((event, seq) => checkEvent(event, seq)),
+    header,
+  );
 }
 
 /** A program under way: the log, and what no part of the package was asked. */
@@ -85,7 +88,9 @@ function openCalls(events: readonly SessionEvent[]): string[] {
 }
 
 function callIds(answers: readonly SessionEvent<"assistant/message">[]): string[] {
-  return answers.flatMap(({ data }) => data.content.flatMap((block) => (block.type === "tool-call" ? [block.callId] : [])));
+  return answers.flatMap(({ data }) =>
+    data.content.flatMap((block) => (block.type === "tool-call" ? [block.callId] : [])),
+  );
 }
 
 /** Makes the move if the log as it stands has a place for it; `misplaced` makes one for which it has none. */

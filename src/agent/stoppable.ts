@@ -34,7 +34,7 @@ export function createStoppable(): Stoppable {
         },
         (thrown: unknown) => {
           waiting.delete(reject);
-          reject(thrown as Error);
+          reject(thrown);
         },
       );
     });

@@ -125,7 +125,7 @@ function unlessAborted<T>(
       },
       (error: unknown) => {
         off();
-        reject(error as Error);
+        reject(error);
       },
     );
   });

@@ -43,7 +43,7 @@ export function validated(tool: Tool, { value, valid }: ParsedArguments): Awaita
     throw new TurnloopError("INVALID_ARGS", `the arguments of ${tool.name} do not fit: ${result.message}`);
   };
   const result = tool.validate(value);
-  return isThenable(result) ? Promise.resolve(result).then(verdict) : verdict(result as Validation);
+  return isThenable(result) ? Promise.resolve(result).then(verdict) : verdict(result);
 }
 
 /** The decision of the policies, checked: what is none of the three is refused. */

@@ -29,7 +29,7 @@ async function open() {
 
 export async function text(o) {
   stream = async function* (_request, { signal }) {
-    for await (const text of pick(o, signal)) yield { type: "delta", index: 0, text };
+    for await (const piece of pick(o, signal)) yield { type: "delta", index: 0, text: piece };
     yield { type: "finish", reason: { kind: "stop" } };
   };
   const { agent, close } = await open();

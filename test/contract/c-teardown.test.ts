@@ -28,7 +28,8 @@ local("#41 the turn, its flush, the agent, the session, and the layer at last", 
   const told = toldBy(harness.hooks);
   harness.hooks.on("session/flush", () => void told.push("session/flush"));
   agent.on("turn/end", ({ data }) => void told.push(`turn/end ${data.reason.kind}`));
-  agent.scope!.use(() => () => void told.push("plugin unwound"));
+  agent.scope!.use(() => () => void told.push("first plugin unwound"));
+  agent.scope!.use(() => () => void told.push("second plugin unwound"));
   await handle.dispose();
   expect(told.filter((line, n) => line !== told[n - 1])).toEqual([
     "agent/status s disposed",
@@ -36,7 +37,8 @@ local("#41 the turn, its flush, the agent, the session, and the layer at last", 
     "session/flush",
     "agent/disposed s",
     "session/disposed s",
-    "plugin unwound",
+    "second plugin unwound",
+    "first plugin unwound",
   ]);
 });
 

@@ -1,5 +1,5 @@
 /** D23, D29: `clientTools` runs at a handle what the host has declared: claims first, then runs and responds. */
-import { clientTools } from "turnloop";
+import { clientTools, type Agent } from "turnloop";
 import { scriptedModel } from "turnloop/testing";
 import { expect } from "vitest";
 import { calls, clientTool, resultsOf, tool } from "../support/calls.ts";
@@ -79,6 +79,21 @@ anywhere("D23 of several clients that have the body only the one that claimed fi
   expect(ran).toHaveLength(1);
   expect(dataOf(agent.session, "interaction/claimed")).toHaveLength(1);
   expect(dataOf(agent.session, "interaction/resolved")).toHaveLength(1);
+});
+
+anywhere("D23 a call that somebody has claimed already is not tried for", async (open) => {
+  const agent = await open({ model: scriptedModel([calls("paint"), "done"]), tools: [clientTool("paint")] });
+  agent.send("go");
+  await eventOf(agent.session, "interaction/requested");
+  const { id } = agent.interactions[0]!;
+  await agent.claim(id);
+  let claims = 0;
+  const late = Object.create(agent, { claim: { value: async () => void (claims += 1) } }) as Agent;
+  clientTools(late, { paint: () => "late" });
+  await agent.respond(id, { value: "red" });
+  await agent.whenIdle();
+  expect(claims).toBe(0);
+  expect(resultsOf(agent.session)).toEqual([{ tool: "paint", says: "red" }]);
 });
 
 anywhere("D29 a client without the body leaves the call to one that has it, whenever that comes", async (open) => {

@@ -1,7 +1,7 @@
 /** F, 87 to 91, with D13: one inbox, ordered by acceptance, kept by the log. */
 import { scriptedModel } from "turnloop/testing";
 import { expect } from "vitest";
-import { calls } from "../support/calls.ts";
+import { calls, tool } from "../support/calls.ts";
 import { failingStorage, refuses } from "../support/failing-storage.ts";
 import { anywhere, harnessWith, local } from "../support/fixture.ts";
 import { heldAnswer, heldTool, statusesOf, textsOf } from "../support/held.ts";
@@ -190,6 +190,20 @@ anywhere("D30 steering with `output` cannot join a turn: it opens one of its own
   await agent.whenIdle();
   expect(textsOf(agent.session)).toEqual(["go", "and as JSON"]);
   expect(model.requests.map(({ config }) => config.responseFormat)).toEqual([undefined, { type: "json", schema }]);
+});
+
+anywhere("D13 steering that is left over never steers a later turn: it waits for one that takes it", async (open) => {
+  const held = heldAnswer("one");
+  const model = scriptedModel([held.answer, calls("look"), "{}", "three"]);
+  const agent = await open({ model, tools: [tool("look")] });
+  agent.send("go", { id: "m1" });
+  await held.asked;
+  agent.send("as JSON", { id: "m2", output: { type: "object" } });
+  agent.steer("left", { id: "m3" });
+  agent.cancel("enough", { queue: "keep" });
+  await agent.whenIdle();
+  expect(textsOf(agent.session, "steering/message")).toEqual([]);
+  expect(dataOf(agent.session, "turn/start").map(({ messages }) => messages)).toEqual([["m1"], ["m2"], ["m3"]]);
 });
 
 anywhere("D30 an `output` that is no schema is refused before anything changes", async (open) => {

@@ -14,7 +14,7 @@ function aSession(options: Parameters<typeof harnessWith>[0] = {}): Promise<Sess
 }
 
 function append(session: Session, { type, data, surface, cites }: Line): SessionEvent {
-  return session.append(type, data as never, { ...(surface && { surface }), ...(cites && { cites }) });
+  return session.append(type, data, { ...(surface && { surface }), ...(cites && { cites }) });
 }
 
 /** The code with which an append is refused. */

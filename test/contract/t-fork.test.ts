@@ -23,7 +23,7 @@ import {
 } from "../support/made-log.ts";
 import { eventOf, typesOf } from "../support/wait.ts";
 
-const code = (code: string): unknown => expect.objectContaining({ code });
+const code = (is: string): unknown => expect.objectContaining({ code: is });
 const three = logOf(plainTurn(1), plainTurn(2), plainTurn(3));
 
 describe("where it cuts", () => {

@@ -21,13 +21,13 @@ import {
 } from "../support/made-log.ts";
 import { unwatchedHarness } from "../support/unwatched.ts";
 
-const code = (code: string): unknown => expect.objectContaining({ code });
+const code = (is: string): unknown => expect.objectContaining({ code: is });
 
 describe("the header", () => {
   local("#228 says the format, the id, when it began and what the creator said of it, and is frozen", async () => {
     const { agents } = createHarness({ clock: { now: () => 1234.5, sleep: () => new Promise(() => {}) } });
     const meta = { title: "Trip", cwd: "/home/ada", tags: ["a"], left: undefined };
-    const { agent } = await agents.create({ id: "s", meta: meta as never });
+    const { agent } = await agents.create({ id: "s", meta });
     meta.tags.push("b");
     const { header } = agent.session;
     expect(header).toEqual({
@@ -64,7 +64,9 @@ describe("the header", () => {
         code("INVALID_CONTENT"),
       );
       for (const meta of [[], new Map([["title", "t"]]), new Date(0)]) {
-        await expect(agents.create({ id: "s", meta: meta as never }), String(meta)).rejects.toThrow(TurnloopError);
+        await expect(agents.create({ id: "s", meta: meta as never }), meta.constructor.name).rejects.toThrow(
+          TurnloopError,
+        );
       }
       expect(agents.get("s")).toBeUndefined();
       await agents.create({ id: "s" });

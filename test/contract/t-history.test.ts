@@ -30,7 +30,7 @@ async function historyOf(...lines: readonly (Line | readonly Line[])[]): Promise
 }
 
 function append(session: Session, { type, data, surface, cites }: Line): void {
-  session.append(type, data as never, { ...(surface && { surface }), ...(cites && { cites }) });
+  session.append(type, data, { ...(surface && { surface }), ...(cites && { cites }) });
 }
 
 const steering = (id: string): Line =>
@@ -259,15 +259,15 @@ describe("two readers of one log", () => {
     ]);
     const { messages } = createTranscript(agent).getSnapshot();
     expect(
-      messages.map(({ role, parts }) => [role, ...parts.map((part) => ("text" in part ? part.text : ""))]),
+      messages.map(({ role, parts }) => `${role}: ${parts.map((part) => ("text" in part ? part.text : "")).join("")}`),
     ).toEqual([
-      ["user", "question 1"],
-      ["assistant", "answer 1"],
-      ["user", "question 2"],
-      ["assistant", "answer 2"],
-      ["user", "question 3"],
-      ["mark", "it was about two"],
-      ["assistant", "answer 3"],
+      "user: question 1",
+      "assistant: answer 1",
+      "user: question 2",
+      "assistant: answer 2",
+      "user: question 3",
+      "mark: it was about two",
+      "assistant: answer 3",
     ]);
   });
 

@@ -85,12 +85,15 @@ describe("what is kept", () => {
 
   local("#220 a proxy is copied by what it shows, and each field is read once", async () => {
     const reads: string[] = [];
-    const proxy = new Proxy({ a: 1, b: [2] } as Record<string, unknown>, {
-      get(target, key) {
-        reads.push(String(key));
-        return target[String(key)];
+    const proxy = new Proxy<Record<string, unknown>>(
+      { a: 1, b: [2] },
+      {
+        get(target, key) {
+          reads.push(String(key));
+          return target[String(key)];
+        },
       },
-    });
+    );
     expect(keep(await aSession(), proxy)).toEqual({ a: 1, b: [2] });
     expect(reads).toEqual(["a", "b"]);
   });

@@ -30,8 +30,8 @@ function refusal(session: Session, line: Line): string | undefined {
 }
 
 /** Every type of the core, with data that it takes. */
-const place = { turn: 1, step: 1 };
-const message = { id: "m", content: [], source: { kind: "user" } };
+const place = { turn: 1, step: 1 } as const;
+const message = { id: "m", content: [], source: { kind: "user" } } as const;
 const inTurn: readonly Line[] = [
   { type: "turn/resumed", data: { turn: 1, attempt: 1 } },
   { type: "turn/end", data: { turn: 1, reason: { kind: "completed" } } },
@@ -52,7 +52,7 @@ const inTurn: readonly Line[] = [
   { type: "interaction/requested", data: { id: "i", kind: "k", payload: 1 } },
   { type: "interaction/claimed", data: { id: "i", client: "c" } },
   { type: "interaction/resolved", data: { id: "i", outcome: "cancelled" } },
-] as const satisfies readonly unknown[] as never;
+];
 const bookkeeping: readonly Line[] = [
   { type: "inbox/queued", data: { ...message, as: "inject" } },
   { type: "inbox/dropped", data: { ids: ["m"], reason: "withdrawn" } },
@@ -60,7 +60,7 @@ const bookkeeping: readonly Line[] = [
   { type: "agent/configured", data: { patch: {} } },
   { type: "session/titled", data: { title: "t" } },
   { type: "model/aux", data: { purpose: "title", model: "m" } },
-] as const satisfies readonly unknown[] as never;
+];
 
 describe("places", () => {
   for (const line of inTurn) {

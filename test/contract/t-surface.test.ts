@@ -29,7 +29,7 @@ async function sessionOf(...lines: readonly (Line | readonly Line[])[]): Promise
 }
 
 function append(session: Session, { type, data, surface, cites }: Line): void {
-  session.append(type, data as never, { ...(surface && { surface }), ...(cites && { cites }) });
+  session.append(type, data, { ...(surface && { surface }), ...(cites && { cites }) });
 }
 
 function refusal(session: Session, made: Line): string | undefined {
@@ -201,7 +201,7 @@ describe("replacing", () => {
     const session = await sessionOf(plainTurn(1), turnStart(2), user("question 2"));
     for (const cites of [undefined, [], [1], [3], [[1, 2]]] as const) {
       const { type, data } = context("sum");
-      expect(refusal(session, { type, data, surface: { replace: [1, 3] }, ...(cites && { cites }) } as Line)).toBe(
+      expect(refusal(session, { type, data, surface: { replace: [1, 3] }, ...(cites && { cites }) })).toBe(
         "INVALID_SURFACE",
       );
     }

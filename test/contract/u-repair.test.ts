@@ -154,7 +154,7 @@ describe("an open turn", () => {
     const events = logOf(begun, assistant(1, 1, "", "a", "b"), called(1, 1, "a"), started(1, 1, "a"));
     const texts = (await repairOf(events))
       .filter((event) => event.type === "tool/result")
-      .map((event) => (event as SessionEvent<"tool/result">).data.content[0]);
+      .map((event) => event.data.content[0]);
     expect(texts).toMatchObject([
       { text: expect.stringMatching(/outcome is unknown.*verify before/is) },
       { text: expect.stringMatching(/not started.*may be called again/is) },
@@ -302,12 +302,12 @@ describe("death at any moment", () => {
 
   /** The messages that were accepted, and came to no end or to more than one. */
   function fates(events: readonly SessionEvent[]): string[] {
-    const ends: SessionEventType[] = ["user/message", "steering/message", "context/message", "prompt/blocked"];
+    const ends = new Set<SessionEventType>(["user/message", "steering/message", "context/message", "prompt/blocked"]);
     const accepted = events.flatMap((event) => (event.type === "inbox/queued" ? [event.data.id] : []));
     const ended = events.flatMap((event) => {
       if (event.type === "inbox/dropped") return event.data.ids;
       if (event.type === "agent/cancelled") return event.data.dropped;
-      return ends.includes(event.type) ? [(event.data as { id: string }).id] : [];
+      return ends.has(event.type) ? [(event.data as { id: string }).id] : [];
     });
     return accepted.filter((id) => ended.filter((one) => one === id).length !== 1);
   }

@@ -24,7 +24,7 @@ import {
 } from "../support/made-log.ts";
 import { endOf, eventOf, typesOf } from "../support/wait.ts";
 
-const code = (code: string): unknown => expect.objectContaining({ code });
+const code = (is: string): unknown => expect.objectContaining({ code: is });
 const two = logOf(plainTurn(1), plainTurn(2));
 
 async function exported(harness: Harness, id = "s"): Promise<string> {
@@ -324,7 +324,7 @@ describe("import refuses", () => {
       yield linesOf(two);
       throw new Error("the line is dead");
     })();
-    await expect(harness.sessions.import(broken)).rejects.toThrow();
+    await expect(harness.sessions.import(broken)).rejects.toThrow("the line is dead");
     expect(await harness.sessions.list()).toEqual({ sessions: [] });
   });
 });

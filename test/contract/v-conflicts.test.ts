@@ -15,7 +15,7 @@ import { faultyStage, losesAnswer, refuses, turnOfTheEventLoop } from "../suppor
 import { local } from "../support/fixture.ts";
 import { endOf, eventOf, snapshotWhere, typesOf } from "../support/wait.ts";
 
-const code = (code: string): unknown => expect.objectContaining({ code });
+const code = (is: string): unknown => expect.objectContaining({ code: is });
 const readOnly = code("READ_ONLY");
 const isLost = (agent: Agent): Promise<void> => snapshotWhere(agent, ({ durable }) => durable === "lost");
 

@@ -7,7 +7,7 @@ import { local } from "../support/fixture.ts";
 import { headerOf, line, logOf, plainTurn, store } from "../support/made-log.ts";
 import { eventOf } from "../support/wait.ts";
 
-const code = (code: string): unknown => expect.objectContaining({ code });
+const code = (is: string): unknown => expect.objectContaining({ code: is });
 const two = logOf(plainTurn(1), plainTurn(2));
 
 function batchOf(id: string, from: number, to: number, more: Partial<SessionBatch> = {}): SessionBatch {
@@ -42,7 +42,7 @@ describe("memoryStorage", () => {
   local("#239 #240 D25 the first batch brings the header and begins the session, once", async () => {
     const storage = memoryStorage();
     const { header: _, ...headless } = batchOf("s", 0, 2);
-    await expect(storage.append(headless)).rejects.toThrow();
+    await expect(storage.append(headless)).rejects.toThrow("header");
     expect(await storage.load("s")).toBeUndefined();
     await storage.append(batchOf("s", 0, 2));
     await expect(storage.append(batchOf("s", 0, 6))).rejects.toEqual(code("SESSION_EXISTS"));

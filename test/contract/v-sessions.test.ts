@@ -2,12 +2,12 @@
 import { createHarness, defineTool, memoryStorage, TurnloopError, type Claim, type SessionStorage } from "turnloop";
 import { scriptedModel } from "turnloop/testing";
 import { describe, expect } from "vitest";
-import { failingStorage, faultyStage, holds } from "../support/failing-storage.ts";
+import { failingStorage, faultyStage, holds, turnOfTheEventLoop } from "../support/failing-storage.ts";
 import { harnessWith, local } from "../support/fixture.ts";
 import { headerOf, line, logOf, plainTurn, said, store, storageOf, turnStart, user } from "../support/made-log.ts";
 import { deferred, eventOf, typesOf } from "../support/wait.ts";
 
-const code = (code: string): unknown => expect.objectContaining({ code });
+const code = (is: string): unknown => expect.objectContaining({ code: is });
 const two = logOf(plainTurn(1), plainTurn(2));
 
 /** A storage with leases, one of which somebody else has. */
@@ -187,103 +187,6 @@ describe("load", () => {
     await expect(sessions.create({ id: "\ud800" })).rejects.toThrow(TurnloopError);
     await expect(agents.open({ id: "a\udc00" })).rejects.toThrow(TurnloopError);
     expect(agents.list()).toEqual([]);
-  });
-});
-
-describe("rename", () => {
-  local("D26 of a live session goes through its agent's log, and is stored on return", async () => {
-    const { harness, open, storage } = faultyStage();
-    const agent = await open();
-    const heard: string[] = [];
-    agent.on("session/titled", ({ data }) => void heard.push(data.title));
-    storage.next(holds);
-    const renamed = harness.sessions.rename("s", "Trip");
-    expect(heard).toEqual(["Trip"]);
-    await storage.tries(1);
-    storage.heal();
-    await renamed;
-    expect(await storage.stored("s")).toMatchObject([{ type: "session/titled", data: { title: "Trip" } }]);
-    expect((await harness.sessions.list()).sessions).toMatchObject([{ title: "Trip" }]);
-  });
-
-  local("D26 of a stored session appends to its log and changes nothing else, open turn or not", async () => {
-    const open = logOf(plainTurn(1), turnStart(2), user("hello"));
-    const storage = await storageOf(open);
-    const { sessions, agents } = createHarness({ storage });
-    await sessions.rename("s", "Trip");
-    const session = (await sessions.load("s"))!;
-    expect(session.events.slice(0, open.length)).toEqual(open);
-    expect(session.events.slice(open.length)).toMatchObject([line("session/titled", { title: "Trip" })]);
-    expect((await sessions.list()).sessions).toMatchObject([{ title: "Trip", seq: 9, status: "open" }]);
-    expect(agents.list()).toEqual([]);
-  });
-
-  local("D26 SESSION_NOT_FOUND; and a title must be text", async () => {
-    const { sessions } = createHarness({ storage: await storageOf(two) });
-    await expect(sessions.rename("nobody", "t")).rejects.toEqual(code("SESSION_NOT_FOUND"));
-    await expect(sessions.rename("s", 3 as never)).rejects.toEqual(code("INVALID_CONTENT"));
-    expect((await sessions.load("s"))!.seq).toBe(12);
-  });
-
-  local("D26 takes the claim for as long as it writes, or fails SESSION_CLAIMED", async () => {
-    const inner = await storageOf(two, "free");
-    await store(inner, "taken", two);
-    const storage = leased(inner, "taken");
-    const { sessions } = createHarness({ storage });
-    await sessions.rename("free", "Trip");
-    expect(storage.claims).toEqual(["claim free", "release free"]);
-    await expect(sessions.rename("taken", "Trip")).rejects.toEqual(code("SESSION_CLAIMED"));
-    expect((await sessions.load("taken"))!.seq).toBe(12);
-  });
-
-  local("D26 of a session that is being opened does not cost that its log", async () => {
-    const storage = failingStorage(await storageOf(two));
-    const { sessions, agents } = harnessWith({ storage });
-    const inSetup = deferred();
-    const goOn = deferred();
-    const opening = agents.open({ id: "s", setup: () => (inSetup.resolve(), goOn.promise) });
-    await inSetup.promise;
-    const renaming = sessions.rename("s", "Trip").catch(() => {});
-    goOn.resolve();
-    const { agent } = await opening;
-    await renaming;
-    agent.configure({ temperature: 0 });
-    await agent.flush();
-    expect(agent.session.durable).toBe("stored");
-    expect(await storage.stored("s")).toEqual(agent.session.events);
-  });
-});
-
-describe("delete", () => {
-  local("D26 of a live session fails SESSION_LIVE", async () => {
-    const { agents, sessions } = createHarness();
-    const { agent, dispose } = await agents.open({ id: "s" });
-    agent.inject("hello");
-    await agent.flush();
-    await expect(sessions.delete("s")).rejects.toEqual(code("SESSION_LIVE"));
-    await dispose();
-    await sessions.delete("s");
-    expect(await sessions.load("s")).toBeUndefined();
-    expect(await sessions.list()).toEqual({ sessions: [] });
-  });
-
-  local("D26 of one that is not stored is no error, and the id can be used anew", async () => {
-    const { agents, sessions } = createHarness({ storage: await storageOf(two) });
-    await sessions.delete("nobody");
-    await sessions.delete("s");
-    const { agent } = await agents.create({ id: "s" });
-    expect(agent.session.seq).toBe(0);
-  });
-
-  local("D26 takes the claim, or fails SESSION_CLAIMED", async () => {
-    const inner = await storageOf(two, "free");
-    await store(inner, "taken", two);
-    const storage = leased(inner, "taken");
-    const { sessions } = createHarness({ storage });
-    await sessions.delete("free");
-    expect(storage.claims).toEqual(["claim free", "release free"]);
-    await expect(sessions.delete("taken")).rejects.toEqual(code("SESSION_CLAIMED"));
-    expect(await sessions.load("taken")).toBeDefined();
   });
 });
 

@@ -1,5 +1,5 @@
 /** The assembler, for any interleaving, splitting and repetition of the chunks of an answer. */
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { createHarness, jsonCopy, type ContentBlock, type FinishReason, type ModelChunk, type Usage } from "turnloop";
 import { describe, expect, test } from "vitest";
 import { assemble } from "../../src/model/assemble.ts";

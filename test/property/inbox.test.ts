@@ -1,5 +1,5 @@
 /** The inbox, for any program of verbs: what becomes of every message is what a model of a few lines says. */
-import fc from "fast-check";
+import * as fc from "fast-check";
 import {
   createHarness,
   defineTool,

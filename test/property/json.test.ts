@@ -1,5 +1,5 @@
 /** Lossless JSON, for any value: what is kept is kept exactly, what JSON would lose is refused by its place. */
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { jsonCopy, jsonEqual, TurnloopError } from "turnloop";
 import { expect, test } from "vitest";
 
@@ -104,7 +104,7 @@ test("whatever JSON would lose is refused wherever it stands, and the refusal na
         error = thrown;
       }
       expect(TurnloopError.is(error, "INVALID_CONTENT"), kind).toBe(true);
-      if (path.length > 0) expect((error as TurnloopError).message).toContain(path.join("."));
+      expect((error as TurnloopError).message).toContain(path.join("."));
     }),
   );
 });
@@ -180,15 +180,18 @@ function reordered(value: unknown): unknown {
 }
 
 test("no nesting overflows the stack: it is kept, or refused as too deep", () => {
+  const copied = (deep: unknown): string => {
+    try {
+      return jsonEqual(jsonCopy(deep), deep) ? "kept" : "changed";
+    } catch (error) {
+      return TurnloopError.is(error) ? error.code : String(error);
+    }
+  };
   fc.assert(
-    fc.property(fc.constantFrom(1, 100, 900, 5_000, 100_000), fc.boolean(), (levels, arrays) => {
+    fc.property(fc.constantFrom(1, 100, 900, 5000, 100_000), fc.boolean(), (levels, arrays) => {
       let deep: unknown = 0;
       for (let i = 0; i < levels; i += 1) deep = arrays ? [deep] : { in: deep };
-      if (levels <= 900) {
-        expect(jsonEqual(jsonCopy(deep), deep)).toBe(true);
-      } else {
-        expect(() => jsonCopy(deep)).toThrow(expect.objectContaining({ code: "INVALID_CONTENT" }));
-      }
+      expect(copied(deep)).toBe(levels <= 900 ? "kept" : "INVALID_CONTENT");
       expect(jsonEqual(deep, deep)).toBe(true);
     }),
     { numRuns: 20 },

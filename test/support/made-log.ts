@@ -18,7 +18,7 @@ export type Line = Omit<SessionEvent, "seq" | "time"> & Partial<Pick<EventEnvelo
 /** Numbers the lines; event `n` is of the time 1000 + n. */
 export function logOf(...lines: readonly (Line | readonly Line[])[]): SessionEvent[] {
   // A line has the fields of its event, all but the two that are added here.
-  return lines.flat().map((line, seq) => ({ seq, time: 1000 + seq, ...line }) as SessionEvent);
+  return lines.flat().map((one, seq) => Object.assign({ seq, time: 1000 + seq }, one) as SessionEvent);
 }
 
 export function line<T extends SessionEventType>(
@@ -26,7 +26,7 @@ export function line<T extends SessionEventType>(
   data: SessionEventMap[T],
   envelope: Pick<EventEnvelope, "surface" | "cites"> = {},
 ): Line {
-  return { type, data, ...envelope } as Line;
+  return { type, data, ...envelope };
 }
 
 const USER = { kind: "user" };

@@ -10,6 +10,8 @@ export interface Mortal {
   /** Resolves at its death. */
   readonly dead: Promise<void>;
   kill(): void;
+  /** The event of this seq is the last that is stored. */
+  killAt(seq: number): void;
   /** Dies of an event: it is the last that is stored. */
   killAfter<T extends SessionEventType>(type: T, matches?: (event: SessionEvent<T>) => boolean): void;
 }
@@ -24,6 +26,9 @@ export function mortal(disk: SessionStorage = memoryStorage()): Mortal {
     kill() {
       isDead = true;
       death.resolve();
+    },
+    killAt(seq) {
+      isFatal = (event) => event.seq === seq;
     },
     killAfter(type, matches = () => true) {
       isFatal = (event) => event.type === type && matches(event as never);

@@ -1,0 +1,73 @@
+/** The programs of README.md, in a folder of their own where `turnloop` is the sources. */
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, relative } from "node:path";
+import { readEntries, root } from "./package.ts";
+
+export interface Program {
+  /** What its first line calls it: `// weather.ts`. */
+  readonly name: string;
+  readonly code: string;
+  /** What it prints, where README.md says that. */
+  readonly output: string | undefined;
+}
+
+export const readme: string = readFileSync(join(root, "README.md"), "utf8");
+
+/** Every block of TypeScript. Throws for one that does not say its name. */
+export function readPrograms(): readonly Program[] {
+  const blocks = [...readme.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = "", code = ""]) => ({
+    language,
+    code,
+  }));
+  return blocks.flatMap(({ language, code }, index) => {
+    if (language !== "ts" && language !== "tsx") return [];
+    const name = /^\/\/ ([\w.-]+)/.exec(code)?.[1];
+    if (name === undefined) throw new Error(`this block of README.md does not begin with its name:\n${code}`);
+    const next = blocks[index + 1];
+    return [{ name, code, output: next?.language === "text" ? next.code : undefined }];
+  });
+}
+
+const VENDORS = ["@ai-sdk", "@types", "csstype", "react", "undici-types", "zod"];
+
+/** Writes the programs down as somebody would who has installed the package and its vendors. Answers with the folder. */
+export function writePrograms(programs: readonly Program[]): string {
+  const folder = mkdtempSync(join(tmpdir(), "turnloop-readme-"));
+  for (const { name, code } of programs) writeFileSync(join(folder, name), code);
+
+  const modules = join(folder, "node_modules");
+  const turnloop = join(modules, "turnloop");
+  mkdirSync(turnloop, { recursive: true });
+  for (const vendor of VENDORS) symlinkSync(join(root, "node_modules", vendor), join(modules, vendor));
+  for (const part of ["src", "adapters"]) symlinkSync(join(root, part), join(turnloop, part));
+
+  const entries = readEntries().map(({ specifier, source }) => ({ specifier, path: `./${relative(root, source)}` }));
+  const exports = Object.fromEntries(
+    entries.map(({ specifier, path }) => [specifier.replace("turnloop", "."), path.replaceAll("\\", "/")]),
+  );
+  writeJson(join(turnloop, "package.json"), { name: "turnloop", type: "module", exports });
+  writeJson(join(folder, "package.json"), { type: "module", private: true });
+  writeJson(join(folder, "tsconfig.json"), {
+    compilerOptions: {
+      strict: true,
+      target: "es2022",
+      lib: ["es2024", "dom", "dom.iterable"],
+      module: "nodenext",
+      jsx: "react-jsx",
+      types: ["node"],
+      noEmit: true,
+      skipLibCheck: true,
+      allowImportingTsExtensions: true,
+      // An adapter names the package that it is part of.
+      paths: Object.fromEntries(entries.map(({ specifier, path }) => [specifier, [join(root, path)]])),
+    },
+    files: programs.map(({ name }) => name),
+  });
+  return folder;
+}
+
+function writeJson(file: string, value: unknown): void {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, JSON.stringify(value));
+}

@@ -61,7 +61,7 @@ export function createHarness(options: HarnessOptions = {}): Harness {
     newId,
     report,
     defaultModel: registerDefault(models, options.model),
-    routes: new WeakMap(),
+    routes: new Map(),
     maxParallelToolCalls: options.maxParallelToolCalls ?? 10,
     interactive: options.interactive ?? true,
   };

@@ -24,6 +24,8 @@ type Patch<K extends HookName> = HookMap[K] extends { readonly patch: infer N } 
 
 /** The dispatching side of a layer of hooks. */
 export interface Dispatch extends Hooks {
+  /** For the layer above. */
+  readonly layer: Layer;
   /** Whether anybody would hear it. */
   heard(name: HookName): boolean;
   emit<K extends EmitName>(name: K, payload: Payload<K>): void;
@@ -48,13 +50,13 @@ export interface Dispatch extends Hooks {
 
 type Listener = (payload: never, next?: (patch?: never) => Promise<unknown>) => unknown;
 
-interface Row {
+export interface Row {
   first: readonly Listener[];
   last: readonly Listener[];
 }
 
 /** One layer. Its rows are copied on write, so a dispatch under way keeps the listeners that it began with. */
-interface Layer {
+export interface Layer {
   version: number;
   closed: boolean;
   readonly rows: Map<string, Row>;
@@ -65,7 +67,7 @@ const NOBODY: readonly Listener[] = [];
 /** A layer of hooks above `parent`, whose listeners it dispatches to as well. */
 export function createHooks(report: Report, parent?: Dispatch): Dispatch {
   const layer: Layer = { version: 0, closed: false, rows: new Map() };
-  const below = parent && layers.get(parent);
+  const below = parent?.layer;
   const merged = new Map<string, readonly Listener[]>();
   let seen = 0;
 
@@ -101,6 +103,8 @@ export function createHooks(report: Report, parent?: Dispatch): Dispatch {
   }
 
   const dispatch: Dispatch = {
+    layer,
+
     on(name, listener, options: HookOptions = {}): Unregister {
       if (typeof listener !== "function") {
         throw new TurnloopError("INVALID_HOOK", `the listener of ${String(name)} must be a function`);
@@ -178,11 +182,8 @@ export function createHooks(report: Report, parent?: Dispatch): Dispatch {
       layer.version += 1;
     },
   };
-  layers.set(dispatch, layer);
   return dispatch;
 }
-
-const layers = new WeakMap<Hooks, Layer>();
 
 /** Anything that can be awaited, a foreign promise too. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {

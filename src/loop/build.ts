@@ -28,7 +28,7 @@ export interface Ground {
   readonly report: Report;
   readonly defaultModel: string | undefined;
   /** Which model an agent's next request goes to, as far as no hook says otherwise. */
-  readonly routes: WeakMap<Agent, () => string | undefined>;
+  readonly routes: Map<Agent, () => string | undefined>;
   readonly maxParallelToolCalls: number;
   readonly interactive: boolean;
 }
@@ -142,6 +142,7 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
     instance,
     scope,
     unwind() {
+      ground.routes.delete(agent);
       for (const off of [...undo].toReversed()) off();
       hooks.unwind();
       tools.unwind();

@@ -81,7 +81,8 @@ async function perform(
       tool.client ? askClient(turn, execution) : runBody(turn, tool, args, execution, patch?.signal),
     ),
   );
-  const outcome = checkOutcome(answer);
+  // What the body came to needs no second look.
+  const outcome = answer && answer === turn.outcomes.get(execution.callId) ? answer : checkOutcome(answer);
   turn.outcomes.set(execution.callId, outcome);
   return outcome;
 }

@@ -8,6 +8,8 @@ import { renderTemplate, VARIABLE_NAME } from "./template.ts";
 import type { PromptContext, PromptSection, SystemPrompt } from "./types.ts";
 
 export interface PromptLayer extends SystemPrompt {
+  /** For the layer above. */
+  parts(): Parts;
   /** Removes every part of this layer, without telling `prompt/change`. */
   unwind(): void;
 }
@@ -28,10 +30,10 @@ interface Section {
   readonly text: Text;
 }
 
-/** What a layer shows to the one above it: its own parts over those of the layers below, unsorted. */
-interface Parts {
-  sections(): readonly Section[];
-  variables(): ReadonlyMap<string, { readonly value: Text }>;
+/** What a layer shows to the one above it: its own parts over those of the layers below, sorted. */
+export interface Parts {
+  readonly sections: readonly Section[];
+  readonly variables: ReadonlyMap<string, { readonly value: Text }>;
 }
 
 const DEFAULT_ORDER = 100;
@@ -43,32 +45,43 @@ const RESERVED: readonly Section[] = [
 ];
 
 /** What lies below every layer. */
-const BASE: Parts = { sections: () => RESERVED, variables: () => new Map() };
-
-const partsOf = new WeakMap<PromptLayer, Parts>();
+const BASE: Parts = { sections: RESERVED, variables: new Map() };
 
 /** A layer of prompt parts above `parent`, whose parts of the same names it hides. */
 export function createPrompt({ hooks, tools, parent }: PromptDeps): PromptLayer {
-  const below = (parent && partsOf.get(parent)) ?? BASE;
   const sections = new Map<string, Section>();
   const variables = new Map<string, { readonly value: Text }>();
-  const parts: Parts = {
-    sections: () => [...below.sections().filter(({ name }) => !sections.has(name)), ...sections.values()],
-    variables: () => new Map([...below.variables(), ...variables]),
-  };
+  let merged: { readonly below: Parts; readonly parts: Parts } | undefined;
+
+  /** The same object until something changes, here or below. */
+  function parts(): Parts {
+    const below = parent?.parts() ?? BASE;
+    if (merged?.below === below) return merged.parts;
+    const all = [...below.sections.filter(({ name }) => !sections.has(name)), ...sections.values()];
+    const now: Parts = {
+      sections: all.toSorted((a, b) => a.order - b.order),
+      variables: new Map([...below.variables, ...variables]),
+    };
+    merged = { below, parts: now };
+    return now;
+  }
 
   function enter<Entry>(entries: Map<string, Entry>, name: string, entry: Entry): Unregister {
     entries.set(name, entry);
+    merged = undefined;
     hooks.emit("prompt/change", {});
     return () => {
       // Only what this call has entered: the name may have been taken again since.
       if (entries.get(name) !== entry) return;
       entries.delete(name);
+      merged = undefined;
       hooks.emit("prompt/change", {});
     };
   }
 
   const layer: PromptLayer = {
+    parts,
+
     section(given) {
       hooks.checkOpen();
       const section = checkSection(given);
@@ -100,17 +113,18 @@ export function createPrompt({ hooks, tools, parent }: PromptDeps): PromptLayer 
         variables: {} as Record<string, string | undefined>,
       };
       const { tools: known } = seed;
-      for (const { name, order, literal, text } of parts.sections().toSorted((a, b) => a.order - b.order)) {
+      const { sections: rows, variables: named } = parts();
+      for (const { name, order, literal, text } of rows) {
         const said = textOf(text, context, `section "${name}"`);
         const spoken = isThenable(said) ? await said : said;
         seed.sections.push({ name, order, ...(literal ? { literal } : undefined), text: spoken ?? "" });
       }
-      for (const [name, { value }] of parts.variables()) {
+      for (const [name, { value }] of named) {
         const said = textOf(value, context, `variable "${name}"`);
         seed.variables[name] = isThenable(said) ? await said : said;
       }
-      const answer = hooks.waterfall("prompt/assemble", { assembly: seed, context }, () => seed);
-      return checkAssembly(isThenable(answer) ? await answer : answer, known);
+      if (!hooks.heard("prompt/assemble")) return seed;
+      return checkAssembly(await hooks.waterfall("prompt/assemble", { assembly: seed, context }, () => seed), known);
     },
 
     render({ sections: rows, variables: values }) {
@@ -123,9 +137,9 @@ export function createPrompt({ hooks, tools, parent }: PromptDeps): PromptLayer 
     unwind() {
       sections.clear();
       variables.clear();
+      merged = undefined;
     },
   };
-  partsOf.set(layer, parts);
   return layer;
 }
 

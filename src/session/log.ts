@@ -183,7 +183,10 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
     deriveMessages: () => surface.messages(),
     subscribe(listener, { from, signal } = {}): Unregister {
       if (signal?.aborted) return () => {};
-      const subscriber: Subscriber = { listener, next: from ?? events.length };
+      const subscriber: Subscriber = {
+        listener,
+        next: Number.isSafeInteger(from) ? Math.max(from!, 0) : events.length,
+      };
       while (subscriber.next < told && !signal?.aborted) deliver(subscriber, events[subscriber.next]!);
       if (signal?.aborted) return () => {};
       subscribers = [...subscribers, subscriber];

@@ -60,6 +60,8 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
   const entered = new Map<string, LiveSession>();
   const undriven = new Set<LiveSession>();
   /** Being opened: nothing else may write them. */
+  /** The last of the changes of each stored session that are under way: they take turns. */
+  const changes = new Map<string, Promise<unknown>>();
   const openings = new Map<string, Set<Opening>>();
   let numbered = 0;
   let closed = false;
@@ -87,7 +89,7 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
         return;
       }
       await claimed(id, async () => {
-        const archive = await store.read(id);
+        const archive = await readNow(id);
         if (!archive) throw notFound(id);
         await amend(archive, archive.events.length, ({ log }) => log.session.append("session/titled", { title }));
       });
@@ -171,11 +173,10 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
       };
     },
 
-    read: (id) =>
-      guarded(async () => {
-        const stored = await storage.load(id);
-        return stored && readStored(id, stored);
-      }),
+    async read(id) {
+      await changes.get(id);
+      return readNow(id);
+    },
 
     opening(id, overtaken) {
       const all = openings.get(id) ?? new Set();
@@ -208,16 +209,33 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
     },
   };
 
-  /** Holds the right to write a stored session meanwhile. SESSION_LIVE, SESSION_CLAIMED. */
+  function readNow(id: string): Promise<Archive | undefined> {
+    return guarded(async () => {
+      const stored = await storage.load(id);
+      return stored && readStored(id, stored);
+    });
+  }
+
+  /** Changes a stored session, one change after another, with the right to write it. SESSION_LIVE, SESSION_CLAIMED. */
   async function claimed<T>(id: string, body: () => Promise<T>): Promise<T> {
-    if (openings.has(id))
+    if (openings.has(id)) {
       throw new TurnloopError("SESSION_LIVE", `the session ${id} is being opened here; wait for that`);
-    const claim = await guarded(async () => storage.claim?.(id, { mode: "fail" }));
-    try {
-      return await body();
-    } finally {
-      await claim?.release();
     }
+    const change = async (): Promise<T> => {
+      const claim = await guarded(async () => storage.claim?.(id, { mode: "fail" }));
+      try {
+        return await body();
+      } finally {
+        await claim?.release();
+      }
+    };
+    const forget = (): void => {
+      if (changes.get(id) === settled) changes.delete(id);
+    };
+    const mine = (changes.get(id) ?? Promise.resolve()).then(change);
+    const settled: Promise<void> = mine.then(forget, forget);
+    changes.set(id, settled);
+    return mine;
   }
 
   async function* exportStored(id: string): AsyncGenerator<string> {

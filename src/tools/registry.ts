@@ -10,6 +10,7 @@ import type { ToolExecution, ToolRegistry } from "./types.ts";
 export type Guard = (execution: ToolExecution) => string | undefined;
 
 export interface ToolLayer extends ToolRegistry {
+  readonly inside: Inside;
   /** One that is visible here. */
   lookup(name: string): Tool | undefined;
   /** Whether any layer has it, hidden or not. */
@@ -35,18 +36,16 @@ interface Restriction {
 }
 
 /** What a layer shows to the one above it. */
-interface Inside {
+export interface Inside {
   readonly order: ToolOrder | undefined;
   /** Grows with every change, here or below. */
   version(): number;
   visible(): ReadonlyMap<string, Tool>;
 }
 
-const insides = new WeakMap<ToolLayer, Inside>();
-
 /** A layer of tools above `parent`, whose tools of the same names it hides. */
 export function createTools({ hooks, toolOrder, parent }: ToolDeps): ToolLayer {
-  const below = parent && insides.get(parent);
+  const below = parent && parent.inside;
   const tools = new Map<string, { readonly tool: Tool }>();
   let guards: readonly Guard[] = [];
   let restrictions: readonly Restriction[] = [];
@@ -74,6 +73,8 @@ export function createTools({ hooks, toolOrder, parent }: ToolDeps): ToolLayer {
   }
 
   const layer: ToolLayer = {
+    inside,
+
     register(definition): Unregister {
       hooks.checkOpen();
       const tool = compileTool(definition);
@@ -145,7 +146,6 @@ export function createTools({ hooks, toolOrder, parent }: ToolDeps): ToolLayer {
       version += 1;
     },
   };
-  insides.set(layer, inside);
   return layer;
 }
 

@@ -1,11 +1,12 @@
 /** D23, D13: what is said to a turn that is parked. */
 import { scriptedModel } from "turnloop/testing";
 import { expect } from "vitest";
-import { calls, tool } from "../support/calls.ts";
+import { calls, resultsOf, tool } from "../support/calls.ts";
 import { anywhere, local } from "../support/fixture.ts";
 import { endings, firstLife, liveOn, typesFrom } from "../support/lives.ts";
+import { mortal } from "../support/mortal.ts";
 import { dataOf, linesOf } from "../support/scene.ts";
-import { snapshotWhere, textOf } from "../support/wait.ts";
+import { endOf, snapshotWhere, textOf } from "../support/wait.ts";
 
 const approval = "call_1_1_1_0/approval";
 const pay = tool("pay", () => "paid", { needsApproval: true });
@@ -21,6 +22,25 @@ anywhere("D23 steering reaches a turn that waits, once it goes on", async (open)
   expect(dataOf(agent.session, "steering/message").map((message) => message.id)).toEqual([id]);
   expect(dataOf(agent.session, "turn/start")).toHaveLength(1);
 });
+
+local(
+  "D14 D23 a turn that was cancelled is not parked: a host that dies behind the cancel leaves it aborted",
+  async () => {
+    const { storage, disk, dead, killAfter } = mortal();
+    killAfter("agent/cancelled");
+    const doomed = await liveOn(storage, { model: scriptedModel([calls("pay")]), tools: [pay] });
+    doomed.agent.send("go");
+    await snapshotWhere(doomed.agent, ({ waiting }) => waiting);
+    doomed.agent.cancel("forget it");
+    await dead;
+
+    const { agent, requested } = await liveOn(disk, { model: scriptedModel([]), tools: [pay] });
+    expect(requested).toEqual([]);
+    expect(endOf(agent.session)).toEqual({ kind: "aborted", reason: "forget it" });
+    expect(dataOf(agent.session, "interaction/resolved")).toEqual([{ id: approval, outcome: "cancelled" }]);
+    expect(resultsOf(agent.session)).toMatchObject([{ tool: "pay", code: "TOOL_NOT_STARTED" }]);
+  },
+);
 
 for (const how of endings) {
   local(`D13 D23 steering of a parked turn is read once, though its host was ${how}`, async () => {

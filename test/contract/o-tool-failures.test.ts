@@ -42,6 +42,7 @@ local("#182 a hidden tool is answered as one that does not exist", async () => {
 
 const hostile: [string, unknown][] = [
   ["an Error", new Error("boom")],
+  ["an Error with a code of its own", Object.assign(new Error("boom"), { code: "ENOENT" })],
   ["text", "boom"],
   ["nothing", undefined],
   ["null", null],

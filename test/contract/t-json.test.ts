@@ -258,7 +258,7 @@ describe("jsonCopy and jsonEqual", () => {
     expect(() => jsonCopy(-0)).toThrow(expect.objectContaining({ code: "INVALID_CONTENT" }));
   });
 
-  local("jsonEqual takes keys in any order, and tells arrays, objects and missing fields apart", () => {
+  local("#220 jsonEqual takes keys in any order, and tells arrays, objects and missing fields apart", () => {
     expect(jsonEqual({ a: 1, b: [2, { c: null }] }, { b: [2, { c: null }], a: 1 })).toBe(true);
     const unequal: readonly (readonly [unknown, unknown])[] = [
       [

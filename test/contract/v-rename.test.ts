@@ -1,5 +1,5 @@
 /** V: changes of sessions that are stored or live: renamed and deleted (D26). */
-import { createHarness, memoryStorage, TurnloopError, type Claim, type SessionStorage } from "turnloop";
+import { createHarness, TurnloopError, type Claim, type SessionStorage } from "turnloop";
 import { describe, expect } from "vitest";
 import { failingStorage, faultyStage, holds, turnOfTheEventLoop } from "../support/failing-storage.ts";
 import { harnessWith, local } from "../support/fixture.ts";

@@ -2,10 +2,10 @@
 import { createHarness, defineTool, memoryStorage, TurnloopError, type Claim, type SessionStorage } from "turnloop";
 import { scriptedModel } from "turnloop/testing";
 import { describe, expect } from "vitest";
-import { failingStorage, faultyStage, holds, turnOfTheEventLoop } from "../support/failing-storage.ts";
+import { failingStorage, faultyStage } from "../support/failing-storage.ts";
 import { harnessWith, local } from "../support/fixture.ts";
-import { headerOf, line, logOf, plainTurn, said, store, storageOf, turnStart, user } from "../support/made-log.ts";
-import { deferred, eventOf, typesOf } from "../support/wait.ts";
+import { headerOf, logOf, plainTurn, said, store, storageOf, turnStart, user } from "../support/made-log.ts";
+import { eventOf, typesOf } from "../support/wait.ts";
 
 const code = (is: string): unknown => expect.objectContaining({ code: is });
 const two = logOf(plainTurn(1), plainTurn(2));

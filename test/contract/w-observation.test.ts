@@ -101,6 +101,15 @@ describe("the events of the session", () => {
     expect(late).toEqual(Array.from({ length: agent.session.seq - from }, (_, i) => from + i));
   });
 
+  anywhere("#250 who asks from before the beginning is told from the beginning", async (open) => {
+    const agent = await open({});
+    agent.configure({ temperature: 0 });
+    const heard: number[] = [];
+    agent.session.subscribe(({ seq }) => void heard.push(seq), { from: -5 });
+    agent.configure({ temperature: 1 });
+    expect(heard).toEqual([0, 1]);
+  });
+
   anywhere("#250 everything that is shown is a fold of them: transcript, usage, history", async (open) => {
     const agent = await open({ model: adding(), tools: [add] });
     const transcript = createTranscript(agent);

@@ -167,8 +167,8 @@ export function faultyStage({ inner, ...options }: HarnessOptions & { inner?: Se
     harness,
     open: async (id = "s") => (await harness.agents.open({ id })).agent,
     async recover({ session }) {
-      storage.release();
       while (session.durable !== "stored" && session.durable !== "lost") {
+        storage.release();
         await turnOfTheEventLoop();
         await clock.advance(5000);
       }

@@ -13,7 +13,7 @@ import type {
 } from "../agent/types.ts";
 import { TurnloopError } from "../errors.ts";
 import { jsonEqual } from "../json.ts";
-import { exists, notFound } from "../storage/sessions.ts";
+import { exists, notFound } from "../storage/stored.ts";
 import type { Ground } from "./build.ts";
 import { cutForFork } from "./fork.ts";
 import { createBirths } from "./births.ts";

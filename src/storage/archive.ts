@@ -10,19 +10,10 @@ export interface Archive {
   readonly events: readonly SessionEvent[];
 }
 
-/** The header, then the events below `to`; each line ends with a line feed. */
-export async function* toLines(
-  header: SessionHeader,
-  batches: AsyncIterable<readonly SessionEvent[]>,
-  to: number,
-): AsyncGenerator<string> {
+/** The header, then the events; each line ends with a line feed. */
+export function* toLines(header: SessionHeader, events: readonly SessionEvent[]): Generator<string> {
   yield `${JSON.stringify(header)}\n`;
-  for await (const batch of batches) {
-    for (const event of batch) {
-      if (event.seq >= to) return;
-      yield `${JSON.stringify(event)}\n`;
-    }
-  }
+  for (const event of events) yield `${JSON.stringify(event)}\n`;
 }
 
 /** Reads what `toLines` wrote, cut into pieces anywhere. Throws INVALID_IMPORT, UNKNOWN_VERSION, UNKNOWN_EVENT. */

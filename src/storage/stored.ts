@@ -1,0 +1,131 @@
+/** Sessions that rest in the storage: read, and changed without an agent, one change after another. */
+import { messageOf, TurnloopError } from "../errors.ts";
+import { checkHeader } from "../session/header.ts";
+import { queuedMessages } from "../session/state.ts";
+import type { SessionSummary } from "../session/types.ts";
+import { readStored, toLines, type Archive } from "./archive.ts";
+import { repair, type LiveSession } from "./live.ts";
+import { summaryOf } from "./summary.ts";
+import type { SessionStorage } from "./types.ts";
+
+export interface StoredSessions {
+  list: SessionStorage["list"];
+  /** The whole of it, checked, once the changes that are under way are done; undefined when it is not stored. */
+  read(id: string): Promise<Archive | undefined>;
+  /** Reads no events. */
+  isStored(id: string): Promise<boolean>;
+  rename(id: string, title: string): Promise<void>;
+  delete(id: string): Promise<void>;
+  export(id: string): AsyncGenerator<string>;
+  import(archive: Archive, options: { id: string | undefined; move: boolean }): Promise<SessionSummary>;
+}
+
+export interface StoredOptions {
+  readonly storage: SessionStorage;
+  /** Opens one in private, for a change. */
+  readonly prepare: (archive: Archive, stored: number) => LiveSession;
+  /** Throws SESSION_LIVE while an agent has it, or is made of it. */
+  readonly checkAtRest: (id: string) => void;
+  readonly idempotent: (tool: string) => boolean;
+}
+
+export function createStored({ storage, prepare, checkAtRest, idempotent }: StoredOptions): StoredSessions {
+  /** The last of the changes of each session that are under way. */
+  const changes = new Map<string, Promise<unknown>>();
+
+  const stored: StoredSessions = {
+    list: (page) => guarded(() => storage.list(page)),
+
+    async read(id) {
+      await changes.get(id);
+      return readNow(id);
+    },
+
+    isStored: (id) => guarded(async () => (await storage.load(id)) !== undefined),
+
+    rename: (id, title) =>
+      change(id, async () => {
+        const archive = await readNow(id);
+        if (!archive) throw notFound(id);
+        await amend(archive, archive.events.length, ({ log }) => log.session.append("session/titled", { title }));
+      }),
+
+    delete: (id) => change(id, () => guarded(() => storage.delete(id))),
+
+    async *export(id) {
+      const archive = await stored.read(id);
+      if (!archive) throw notFound(id);
+      yield* toLines(archive.header, archive.events);
+    },
+
+    async import({ header, events }, { id, move }) {
+      const target = checkHeader({ ...header, ...(id !== undefined && { id }) });
+      return change(target.id, async () => {
+        if (await stored.isStored(target.id)) throw exists(target.id);
+        return amend({ header: target, events }, 0, ({ log }) => {
+          repair(log, idempotent);
+          const left = queuedMessages(log.state).map((entry) => entry.id);
+          if (!move && left.length > 0) log.write("inbox/dropped", { ids: Object.freeze(left), reason: "imported" });
+        });
+      });
+    },
+  };
+
+  function readNow(id: string): Promise<Archive | undefined> {
+    return guarded(async () => {
+      const found = await storage.load(id);
+      return found && readStored(id, found);
+    });
+  }
+
+  /** Runs one change, with the right to write, when those before it are done. SESSION_LIVE, SESSION_CLAIMED. */
+  async function change<T>(id: string, body: () => Promise<T>): Promise<T> {
+    checkAtRest(id);
+    const mine = (changes.get(id) ?? Promise.resolve()).then(async () => {
+      const claim = await guarded(async () => storage.claim?.(id, { mode: "fail" }));
+      try {
+        return await body();
+      } finally {
+        await claim?.release();
+      }
+    });
+    const forget = (): void => {
+      if (changes.get(id) === settled) changes.delete(id);
+    };
+    const settled: Promise<void> = mine.then(forget, forget);
+    changes.set(id, settled);
+    return mine;
+  }
+
+  /** Opens a session for one change, and stores that. */
+  async function amend(archive: Archive, from: number, edit: (live: LiveSession) => unknown): Promise<SessionSummary> {
+    const live = prepare(archive, from);
+    try {
+      edit(live);
+      await live.recorder.flush();
+      return summaryOf(live.log);
+    } finally {
+      await live.close();
+    }
+  }
+
+  return stored;
+}
+
+/** What a storage throws becomes an error of this package. */
+async function guarded<T>(body: () => Promise<T>): Promise<T> {
+  try {
+    return await body();
+  } catch (cause) {
+    if (TurnloopError.is(cause)) throw cause;
+    throw new TurnloopError("STORAGE_FAILED", `the storage failed: ${messageOf(cause)}`, { cause });
+  }
+}
+
+export function notFound(id: string): TurnloopError {
+  return new TurnloopError("SESSION_NOT_FOUND", `no session ${id} is stored; \`open\` or \`create\` begins one`);
+}
+
+export function exists(id: string): TurnloopError {
+  return new TurnloopError("SESSION_EXISTS", `a session ${id} exists already; \`open\` or \`resume\` goes on with it`);
+}

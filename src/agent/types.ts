@@ -1,7 +1,7 @@
 /** The Agent handle: what drives an agent, wherever it runs. */
 import type { TurnloopError } from "../errors.ts";
 import type { Awaitable, Unregister } from "../hooks/types.ts";
-import type { Interaction } from "../interaction/types.ts";
+import type { ApprovalAnswer, ClientToolAnswer, Interaction } from "../interaction/types.ts";
 import type { JsonSchema, JsonValue } from "../json.ts";
 import type { CallConfig, ContentBlock, ContentInput, MessageSource } from "../model/types.ts";
 import type { AgentScope } from "../scope.ts";
@@ -76,7 +76,7 @@ export interface Agent {
    * Answers; resolves when the answer is stored. The first answer wins. Rejects INTERACTION_RESOLVED,
    * INTERACTION_NOT_FOUND, INVALID_ANSWER, UNAUTHORIZED.
    */
-  respond(interactionId: string, value: JsonValue): Promise<void>;
+  respond(interactionId: string, value: JsonValue | ApprovalAnswer | ClientToolAnswer): Promise<void>;
   /** Before running a client tool; resolves when stored. Rejects INTERACTION_CLAIMED. */
   claim(interactionId: string): Promise<void>;
   /** From the next request on; logged. INVALID_CONTENT. */
@@ -108,7 +108,7 @@ export interface AgentOptions {
 
 export interface LifecycleOptions {
   /** Composes the agent's scope before anybody can see it; must not drive the agent. */
-  setup?(scope: AgentScope): Awaitable<void>;
+  setup?(scope: AgentScope): Awaitable<unknown>;
   /** A parent that co-owns this one: it is disposed first. */
   owner?: Agent;
   /** Of the creation only; aborting it later does nothing. */

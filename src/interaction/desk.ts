@@ -42,13 +42,15 @@ export interface DeskOptions {
   readonly clock: Clock;
   readonly report: Report;
   readonly agent: () => Agent;
-  /** Resolves when everything so far is stored. */
+  /** Resolves when everything so far is stored, however long that takes. */
   readonly stored: () => Promise<void>;
+  /** The same, but gives up on a storage that does not answer. */
+  readonly settled: () => Promise<void>;
   /** Whether anybody watches the agent. */
   readonly watched: () => boolean;
 }
 
-export function createDesk({ log, hooks, clock, report, agent, stored, watched }: DeskOptions): Desk {
+export function createDesk({ log, hooks, clock, report, agent, stored, settled, watched }: DeskOptions): Desk {
   const waiting = new Map<string, (resolution: Resolution) => void>();
   /** What watches the clock for an interaction. */
   const watching = new Map<string, AbortController>();
@@ -140,7 +142,7 @@ export function createDesk({ log, hooks, clock, report, agent, stored, watched }
         known = log.state.interactions.get(id)!;
       }
       const resolution = known.resolved ?? (await new Promise<Resolution>((resolve) => waiting.set(id, resolve)));
-      await stored();
+      await settled();
       return resolution;
     },
 

@@ -14,27 +14,27 @@ export interface Interaction {
 }
 
 /** `payload` of an `approval`: the call as it stands in the log. */
-export interface ApprovalPayload {
+export type ApprovalPayload = {
   readonly tool: string;
   /** Raw JSON text. */
   readonly arguments: string;
   readonly reason?: string;
-}
+};
 
 /** What `respond` takes for an `approval`. */
-export interface ApprovalAnswer {
+export type ApprovalAnswer = {
   readonly decision: "allow" | "deny";
   /** Told to the model with a denial. */
   readonly reason?: string;
   /** For a policy that asks less the next time. */
   readonly remember?: "session";
-}
+};
 
 /** `payload` of a `client-tool`. */
-export interface ClientToolPayload {
+export type ClientToolPayload = {
   readonly tool: string;
   readonly arguments: JsonValue;
-}
+};
 
 /** What `respond` takes for a `client-tool`. */
 export type ClientToolAnswer = { readonly value: JsonValue } | { readonly error: string };

@@ -88,6 +88,7 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
     report,
     agent: () => agent,
     stored: () => recorder.flush(),
+    settled: () => recorder.settle(),
     watched: () => core.snapshots.watched || core.heeded,
   });
   live.listener = {

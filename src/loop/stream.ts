@@ -26,6 +26,7 @@ export async function streamAnswer(turn: Turn, request: ModelRequest): Promise<v
   const model = models.get(request.config.model)!;
   let failed: { readonly thrown: unknown } | undefined;
   const call = (patch?: { readonly signal: AbortSignal }): ModelStream => {
+    activity.check();
     try {
       return model.stream(request, { signal: patch?.signal ?? signal, sessionId: agent.id });
     } catch (thrown) {
@@ -40,6 +41,7 @@ export async function streamAnswer(turn: Turn, request: ModelRequest): Promise<v
     if (failed && failed.thrown === thrown) throw new RequestFailure(thrown);
     throw thrown;
   }
+  activity.check();
   const iterator = iteratorOf(stream);
   const quit = (): void => leave(iterator);
   signal.addEventListener("abort", quit, { once: true });

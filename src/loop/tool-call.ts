@@ -15,7 +15,7 @@ import {
 import { checkOutcome, errorOutcome } from "../tools/result.ts";
 import type { PreToolDecision, ToolExecution, ToolOutcome } from "../tools/types.ts";
 import { approve, askClient, answeredOnce } from "./asking.ts";
-import type { Turn } from "./instance.ts";
+import { write, type Turn } from "./instance.ts";
 import { lookingContext, runBody } from "./tool-body.ts";
 import { contextId } from "./waiting.ts";
 
@@ -74,13 +74,15 @@ async function perform(
       "STORAGE_UNAVAILABLE",
       "the storage does not answer, so no tool may start: what it did could not be told after a crash",
     );
+    // What waits for a person would hold up the end of the turn.
+    instance.desk.cancel();
     return errorOutcome(turn.fatal);
   }
-  const answer = await activity.wait(
-    hooks.waterfall("tools/execute", { execution }, (patch) =>
-      tool.client ? askClient(turn, execution) : runBody(turn, tool, args, execution, patch?.signal),
-    ),
-  );
+  const body = (patch?: { readonly signal: AbortSignal }): Promise<ToolOutcome> => {
+    activity.check();
+    return tool.client ? askClient(turn, execution) : runBody(turn, tool, args, execution, patch?.signal);
+  };
+  const answer = await activity.wait(hooks.waterfall("tools/execute", { execution }, body));
   // What the body came to needs no second look.
   const outcome = answer && answer === turn.outcomes.get(execution.callId) ? answer : checkOutcome(answer);
   turn.outcomes.set(execution.callId, outcome);
@@ -114,13 +116,13 @@ async function refused(
 }
 
 /** Marks that the body runs, before it does. False when that cannot be stored. */
-async function started({ instance, activity, number: turn }: Turn, call: CallState, tool: Tool): Promise<boolean> {
+async function started(turn: Turn, call: CallState, tool: Tool): Promise<boolean> {
+  const { activity, instance } = turn;
   const { log, recorder } = instance;
   // A client tool that was left waiting goes on waiting: it has been started once.
   if (tool.client && call.starts > 0) return true;
   const { number: step } = log.state.open!.step!;
-  log.write("tool/start", { turn, step, callId: call.block.callId, attempt: call.starts + 1 });
-  activity.check();
+  write(turn, "tool/start", { turn: turn.number, step, callId: call.block.callId, attempt: call.starts + 1 });
   try {
     await activity.wait(recorder.settle());
     return true;

@@ -87,7 +87,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   function write(): void {
     if (writing || lost || stored >= log.seq || stopped) return;
     const to = Math.min(log.seq, stored + BATCH);
-    writing = store(to).then(() => {
+    writing = DONE.then(() => store(to)).then(() => {
       writing = undefined;
       if (lost || stopped) return;
       const ready = waiters.filter((waiter) => waiter.seq <= stored);

@@ -70,6 +70,7 @@ export function guarded(guards: readonly Guard[], execution: ToolExecution): str
     try {
       const reason: unknown = guard(execution);
       if (reason === undefined) continue;
+      if (isThenable(reason)) reason.then(undefined, () => {});
       return typeof reason === "string" ? reason : "a guard answered with something else than a reason";
     } catch (thrown) {
       return `a guard failed: ${messageOf(thrown)}`;

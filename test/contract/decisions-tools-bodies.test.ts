@@ -74,6 +74,63 @@ anywhere("D23 the time of a body stands still while it waits for a person, and k
   expect(resultsOf(agent.session)).toEqual([{ tool: "ask", says: "yes" }]);
 });
 
+/** A body that works for `before`, asks, and works for `after`: both in ms of the clock. */
+async function workingAround(before: number, after: number) {
+  const clock = testClock();
+  const [begun, resumed] = [deferred(), deferred()];
+  const work = (ms: number, signal: AbortSignal, told: () => void): Promise<void> => {
+    const worked = clock.sleep(ms, signal);
+    told();
+    return worked;
+  };
+  const { agent, session } = await staged({
+    clock,
+    model: scriptedModel([calls("work"), "done"]),
+    tools: [
+      tool(
+        "work",
+        async (_, call) => {
+          await work(before, call.signal, begun.resolve);
+          await call.ask("go on?");
+          await work(after, call.signal, resumed.resolve);
+        },
+        { timeoutMs: 30_000 },
+      ),
+    ],
+  });
+  agent.send("go");
+  await begun.promise;
+  await clock.advance(before);
+  await snapshotWhere(agent, ({ waiting }) => waiting);
+  await clock.advance(3_600_000);
+  await agent.respond(`${CALL}/1`, "yes");
+  await resumed.promise;
+  await clock.advance(after);
+  await agent.whenIdle();
+  return resultsOf(session);
+}
+
+local("D23 #195 the time of a body runs on behind an answer, and counts what it had used before", async () => {
+  expect(await workingAround(20_000, 9_000)).toEqual([{ tool: "work", says: "done" }]);
+  expect(await workingAround(20_000, 11_000)).toMatchObject([{ tool: "work", code: "TOOL_TIMEOUT" }]);
+  expect(await workingAround(1_000, 31_000)).toMatchObject([{ tool: "work", code: "TOOL_TIMEOUT" }]);
+});
+
+local("D17 the context of a call is inert from the frame in which its turn is cancelled", async () => {
+  const { agent, session } = await staged({
+    model: scriptedModel([calls("act")]),
+    tools: [
+      tool("act", (_, call) => {
+        call.agent.cancel();
+        call.progress("still here");
+      }),
+    ],
+  });
+  await talk(agent);
+  expect(dataOf(session, "tool/progress")).toEqual([]);
+  expect(endOf(session)).toMatchObject({ kind: "aborted" });
+});
+
 local("D17 the context of a call that has its result is inert", async () => {
   const kept = deferred<ToolCallContext>();
   const { agent, session } = await staged({

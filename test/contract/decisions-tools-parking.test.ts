@@ -222,6 +222,28 @@ local("D23 a cancel ends a turn that was parked over a death", async () => {
   expect(endOf(agent.session)).toEqual({ kind: "completed" });
 });
 
+local("D23 D29 what a policy had asked for is waited for, though that policy is not there any more", async () => {
+  const act = tool("act", () => ran.push("act"));
+  const ran: string[] = [];
+  const first = await firstLife({
+    model: scriptedModel([calls("act")]),
+    tools: [act],
+    plugins: [({ hooks }) => hooks.on("tools/pre-execute", () => ({ kind: "ask" }))],
+  });
+  first.agent.send("go");
+  await snapshotWhere(first.agent, ({ waiting }) => waiting);
+  await first.end("killed");
+
+  const { agent } = await liveOn(first.disk, { model: scriptedModel(["I see"]), tools: [act] });
+  await agent.flush();
+  expect(agent.getSnapshot().waiting).toBe(true);
+  expect(ran).toEqual([]);
+  await agent.respond(approval, { decision: "deny", reason: "no" });
+  await agent.whenIdle();
+  expect(ran).toEqual([]);
+  expect(resultsOf(agent.session)).toEqual([{ tool: "act", fails: "Error: no" }]);
+});
+
 local("D23 guards are asked again about what was approved before the death", async () => {
   const { pay } = payment();
   const first = await firstLife({ model: scriptedModel([calls("pay")]), tools: [pay] });

@@ -25,8 +25,8 @@ for (const stop of ["cancel", "dispose"] as const) {
       const reason = stop === "cancel" ? { kind: "aborted", reason: "enough" } : { kind: "disposed" };
       const stoppedAt = new Set<string>();
       const begun: string[] = [];
-      for (const [macrotasks, microtasks] of MOMENTS) {
-        const { agent, dispose, called } = await at(macrotasks, microtasks);
+      for (const moment of MOMENTS) {
+        const { agent, dispose, called } = await agentAt(moment);
         const { session } = agent;
         const { seq } = session;
         const last = session.at(seq - 1)!.type;

@@ -111,8 +111,8 @@ local("#197 a turn can go on without a reason, and makes another step", async ()
 
 local("#197 the reason comes before steering that waits", async () => {
   const { agent, hooks, session } = await staged({ model: scriptedModel(["one", "two"]) });
-  hooks.on("agent/turn-continuation", ({ step }, next) => {
-    if (step > 1) return next();
+  hooks.on("agent/turn-continuation", ({ turn, step }, next) => {
+    if (turn > 1 || step > 1) return next();
     agent.steer("from a person");
     return { action: "continue", reason: because };
   });
@@ -144,20 +144,23 @@ for (const [where, steerIn] of [
   [
     "a listener of step/end",
     (stage: Awaited<ReturnType<typeof staged>>) =>
-      void stage.agent.on("step/end", ({ data }) => void (data.step === 1 && stage.agent.steer("wait"))),
+      void stage.agent.on(
+        "step/end",
+        ({ data }) => void (data.turn === 1 && data.step === 1 && stage.agent.steer("wait")),
+      ),
   ],
   [
     "a listener of turn-continuation",
     ({ agent, hooks }: Awaited<ReturnType<typeof staged>>) =>
-      void hooks.on("agent/turn-continuation", ({ step }) => {
-        if (step === 1) agent.steer("wait");
+      void hooks.on("agent/turn-continuation", ({ turn, step }) => {
+        if (turn === 1 && step === 1) agent.steer("wait");
         return { action: "stop" };
       }),
   ],
   [
     "a listener of turn-stop",
     ({ agent, hooks }: Awaited<ReturnType<typeof staged>>) =>
-      void hooks.on("agent/turn-stop", ({ step }) => void (step === 1 && agent.steer("wait"))),
+      void hooks.on("agent/turn-stop", ({ turn, step }) => void (turn === 1 && step === 1 && agent.steer("wait"))),
   ],
 ] as const) {
   local(`#198 steering from ${where} overrides an ordinary stop`, async () => {

@@ -44,7 +44,8 @@ local("#199 a stop wins over calls, over a reason to go on, and over steering, w
     tools: [tool("act")],
   });
   let id = "";
-  hooks.on("agent/turn-continuation", () => {
+  hooks.on("agent/turn-continuation", ({ turn }, next) => {
+    if (turn > 1) return next();
     id = agent.steer("wait");
     return { action: "continue", reason: { content: "go on", source: { kind: "x" } } };
   });

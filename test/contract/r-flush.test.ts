@@ -295,7 +295,7 @@ local("#213 a terminal stop drops leftover steering", async () => {
   const { agent, hooks, session } = await staged({ model: scriptedModel(["one"]) });
   hooks.on("agent/turn-stop", () => ({ stop: { by: "limit", reason: "enough" } }));
   let id = "";
-  agent.on("turn/end", () => void (id = agent.steer("left over")));
+  agent.on("turn/end", () => void (id ||= agent.steer("left over")));
   await talk(agent);
   expect(dataOf(session, "inbox/dropped")).toEqual([{ ids: [id], reason: "stopped" }]);
   expect(dataOf(session, "turn/start")).toHaveLength(1);

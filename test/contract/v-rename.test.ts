@@ -155,4 +155,28 @@ describe("delete", () => {
     await expect(sessions.delete("taken")).rejects.toEqual(code("SESSION_CLAIMED"));
     expect(await sessions.load("taken")).toBeDefined();
   });
+
+  local(
+    "#244 D26 and an opening at once: either it is opened and stays, or it begins anew; no log is lost",
+    async () => {
+      for (const deleteFirst of [true, false]) {
+        const storage = failingStorage(await storageOf(two));
+        const { sessions, agents } = harnessWith({ storage });
+        const remove = (): Promise<string> =>
+          sessions.delete("s").then(
+            () => "deleted",
+            (error: TurnloopError) => error.code,
+          );
+        const first = deleteFirst ? remove() : undefined;
+        const opening = agents.open({ id: "s" });
+        const removed = await (first ?? remove());
+        const { agent } = await opening;
+        agent.configure({ temperature: 0 });
+        await agent.flush();
+        expect(removed).toBe(deleteFirst ? "deleted" : "SESSION_LIVE");
+        expect(agent.session.seq).toBe(deleteFirst ? 1 : 13);
+        expect(await storage.stored("s")).toEqual(agent.session.events);
+      }
+    },
+  );
 });

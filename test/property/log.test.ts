@@ -186,14 +186,18 @@ function refused(world: World, made: Line): void {
 
 /** A range can be replaced if its ends stand on the surface and no call is parted from its result by either. */
 function trySummary(world: World, id: string, a: number, b: number): void {
-  const nodes = surfaceOf(world.log.session.events);
+  const { events } = world.log.session;
+  const nodes = surfaceOf(events);
   if (nodes.length === 0) return;
   const [from, to] = [a % nodes.length, b % nodes.length].toSorted((x, y) => x - y) as [number, number];
   const range = nodes.slice(from, to + 1);
   const [start, end] = [range[0]!.seq, range.at(-1)!.seq];
   const { type, data } = context(id, "summary");
   const made = { type, data, surface: { replace: [start, end] }, cites: range.map(({ seq }) => seq) } as Line;
-  const asked = callIds(range.filter((node) => node.type === "assistant/message"));
+  // A call that is over without a result is answered by the history: it has nothing to be parted from.
+  const asked = range
+    .filter((node) => node.type === "assistant/message")
+    .flatMap((node) => callIds([node]).filter((callId) => resultOf(nodes, callId) || !isOver(events, nodes, node)));
   const answered = range.flatMap((node) => (node.type === "tool/result" ? [node.data.callId] : []));
   const isWhole = asked.toSorted().join() === answered.toSorted().join();
   if (!isWhole || start > end) refused(world, made);
@@ -228,7 +232,6 @@ function surfaceOf(events: readonly SessionEvent[]): SessionEvent[] {
 /** The history in short, from the surface alone: results behind their calls, one for each call that is over. */
 function naiveHistory(events: readonly SessionEvent[]): string[] {
   const nodes = surfaceOf(events);
-  const lastAnswer = nodes.findLast((node) => node.type === "assistant/message");
   const history: string[] = [];
   for (const node of nodes) {
     if (node.type === "tool/result") continue;
@@ -239,15 +242,27 @@ function naiveHistory(events: readonly SessionEvent[]): string[] {
       history.push(`user ${(node.data as { id: string }).id}`);
     } else if (node.data.content.length > 0) {
       history.push(`assistant ${node.data.content.map(textOf).join("")}`);
-      const isOver = node !== lastAnswer || events.slice(node.seq).some(({ type }) => type === "turn/end");
       for (const callId of callIds([node])) {
-        const found = nodes.find((one) => one.type === "tool/result" && one.data.callId === callId);
-        if (found) history.push(`tool ${callId} ${outcome((found as SessionEvent<"tool/result">).data.content)}`);
-        else if (isOver) history.push(`tool ${callId} ${hasStarted(events, callId) ? "unknown" : "not started"}`);
+        const found = resultOf(nodes, callId);
+        if (found) history.push(`tool ${callId} ${outcome(found.data.content)}`);
+        else if (isOver(events, nodes, node))
+          history.push(`tool ${callId} ${hasStarted(events, callId) ? "unknown" : "not started"}`);
       }
     }
   }
   return history;
+}
+
+function resultOf(nodes: readonly SessionEvent[], callId: string): SessionEvent<"tool/result"> | undefined {
+  return nodes.find((node) => node.type === "tool/result" && node.data.callId === callId) as
+    | SessionEvent<"tool/result">
+    | undefined;
+}
+
+/** Whether nothing can answer the calls of the answer any more: there is a later one, or its turn has ended. */
+function isOver(events: readonly SessionEvent[], nodes: readonly SessionEvent[], answer: SessionEvent): boolean {
+  const last = nodes.findLast((node) => node.type === "assistant/message");
+  return answer !== last || events.slice(answer.seq).some(({ type }) => type === "turn/end");
 }
 
 function hasStarted(events: readonly SessionEvent[], callId: string): boolean {

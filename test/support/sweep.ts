@@ -6,7 +6,7 @@ import { harnessWith } from "./fixture.ts";
 
 /** So many turns of the event loop, then so many microtasks. The last ones lie behind the end of the turn. */
 export const MOMENTS = [0, 1, 2, 3].flatMap((macrotasks) =>
-  Array.from({ length: 120 }, (_, microtasks) => ({ macrotasks, microtasks })),
+  Array.from({ length: 100 }, (_, microtasks) => ({ macrotasks, microtasks })),
 );
 
 export interface Swept extends AgentHandle {

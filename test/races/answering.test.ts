@@ -1,0 +1,11 @@
+/** Windows of the loop, and all that may happen in them. */
+import { describe, expect, test } from "vitest";
+import { pairsOf } from "./actions.ts";
+import { race } from "./race.ts";
+import { ANSWERING } from "./windows.ts";
+
+describe.each(ANSWERING)("in $name", (window) => {
+  test.each(pairsOf(window))("$action, $form", async ({ action, form }) => {
+    expect((await race(window, action, form)).join("; ")).toBe("");
+  });
+});

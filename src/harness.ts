@@ -102,16 +102,26 @@ export function createHarness(options: HarnessOptions = {}): Harness {
     }
   }
 
-  if (options.system !== undefined) prompt.section({ name: "persona", order: 0, literal: true, text: options.system });
-  prompt.variable("model", ({ agent }) => (agent ? ground.routes.get(agent)?.() : ground.defaultModel));
-  prompt.variable("cwd", ({ session }) => session?.header.meta.cwd);
-  for (const tool of options.tools ?? []) tools.register(tool);
-  for (const plugin of options.plugins ?? []) harness.use(plugin);
-  if (typeof options.model === "string" && !models.get(options.model)) {
-    throw new TurnloopError(
-      "NO_ADAPTER",
-      `there is no model named ${options.model}; \`models\` and the plugins have ${models.names().join(", ") || "none"}`,
-    );
+  function compose(): void {
+    if (options.system !== undefined)
+      prompt.section({ name: "persona", order: 0, literal: true, text: options.system });
+    prompt.variable("model", ({ agent }) => (agent ? ground.routes.get(agent)?.() : ground.defaultModel));
+    prompt.variable("cwd", ({ session }) => session?.header.meta.cwd);
+    for (const tool of options.tools ?? []) tools.register(tool);
+    for (const plugin of options.plugins ?? []) harness.use(plugin);
+    if (typeof options.model === "string" && !models.get(options.model)) {
+      throw new TurnloopError(
+        "NO_ADAPTER",
+        `there is no model named ${options.model}; \`models\` and the plugins have ${models.names().join(", ") || "none"}`,
+      );
+    }
+  }
+
+  try {
+    compose();
+  } catch (thrown) {
+    for (const off of [...undo].toReversed()) off();
+    throw thrown;
   }
   const ready = startDeclared(agents, options, report);
   return harness;

@@ -188,6 +188,9 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
       const copy = jsonCopy(patch);
       if (typeof copy !== "object" || copy === null || Array.isArray(copy))
         throw new TurnloopError("INVALID_CONTENT", "configure takes the fields of a call's configuration");
+      if (copy.model !== undefined && (typeof copy.model !== "string" || copy.model === "")) {
+        throw new TurnloopError("INVALID_CONTENT", "`model` must name a route");
+      }
       log.write("agent/configured", { patch: copy });
     },
 
@@ -220,7 +223,7 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
     continuing: false,
     heeded: false,
     idleFlushes: new Set(),
-    hasWork: () => recorder.durable !== "lost" && (core.continuing || inbox.hasMessages()),
+    hasWork: () => !log.closed && recorder.durable !== "lost" && (core.continuing || inbox.hasMessages()),
     wake() {
       return core.hasWork() || status === "disposed"
         ? Promise.resolve()

@@ -73,7 +73,7 @@ export function followMessage(agent: Agent, id: string, from: number): FollowedM
     const stored = agent.flush().catch((error: unknown) => {
       if (TurnloopError.is(error, "SESSION_CONFLICT")) throw error;
     });
-    stored.then(() => settled.resolve(resultOf(agent, turn, reason)), settled.reject);
+    stored.then(() => resultOf(agent, turn, reason)).then(settled.resolve, settled.reject);
   }
 
   /** Until the log has told, or never will. */
@@ -136,7 +136,10 @@ export function followMessage(agent: Agent, id: string, from: number): FollowedM
           over = true;
           // A message that was given back is followed into the next turn.
           if (consumed || blocked !== undefined || outcome) finish();
-          else followers.add(begin);
+          else {
+            offTurn();
+            followers.add(begin);
+          }
         };
         offTurn = session.subscribe(each, { from: start });
         if (over) offTurn();

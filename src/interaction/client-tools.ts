@@ -41,7 +41,13 @@ export function clientTools(agent: Agent, bodies: ClientToolBodies): Unregister 
     const { tool, arguments: args } = payload as unknown as ClientToolPayload;
     try {
       await agent.claim(id);
-      await agent.respond(id, await body(tool, args, { callId: callId ?? id, signal }));
+      const answer = await body(tool, args, { callId: callId ?? id, signal });
+      try {
+        await agent.respond(id, answer);
+      } catch (thrown) {
+        // What the log cannot hold is told as an error, or the call would wait for ever.
+        if (TurnloopError.is(thrown, "INVALID_CONTENT")) await agent.respond(id, { error: messageOf(thrown) });
+      }
     } catch {
       // Claimed by another client, or answered meanwhile: then it is not ours to run or to answer.
     } finally {

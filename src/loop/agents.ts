@@ -4,6 +4,7 @@ import { createRegistry, type AgentRegistry } from "../agent/registry.ts";
 import type {
   Agent,
   AgentFactory,
+  AgentHandle,
   Agents,
   AgentOptions,
   CreateAgentOptions,
@@ -32,6 +33,26 @@ export function createAgents(ground: Ground): AgentService {
   const owners: Owners = { registry, lives: new Map(), check: () => births.check() };
   const births = createBirths(owners);
   let factory: AgentFactory | undefined;
+  const made = new Set<AgentHandle>();
+
+  /** What a set factory makes: waited for no longer than the work goes on, and ended with the harness. */
+  async function foreign(work: Stoppable, make: (signal: AbortSignal) => Promise<AgentHandle>): Promise<AgentHandle> {
+    const making = Promise.resolve(work.signal).then(make);
+    making.then(
+      (late) => {
+        if (work.failure) return late.dispose();
+      },
+      () => {},
+    );
+    const handle = await work.wait(making);
+    const dispose = (): Promise<void> => {
+      made.delete(own);
+      return handle.dispose();
+    };
+    const own: AgentHandle = { agent: handle.agent, dispose };
+    made.add(own);
+    return own;
+  }
 
   /** Throws for options that can never work. */
   function check({ model, claim, interrupted }: AgentOptions & LifecycleOptions & { interrupted?: string }): void {
@@ -92,12 +113,12 @@ export function createAgents(ground: Ground): AgentService {
 
   async function resumeOrCreate(options: OpenAgentOptions, work: Stoppable): Promise<Begun> {
     if (!factory) return (await resumeStored(options, work)) ?? createNew(options, work);
-    const own = { ...options, signal: work.signal };
+    const { resume, create } = factory;
     try {
-      return await factory.resume(own);
+      return await foreign(work, (signal) => resume({ ...options, signal }));
     } catch (thrown) {
       if (!TurnloopError.is(thrown, "SESSION_NOT_FOUND")) throw thrown;
-      return factory.create(own);
+      return foreign(work, (signal) => create({ ...options, signal }));
     }
   }
 
@@ -134,7 +155,10 @@ export function createAgents(ground: Ground): AgentService {
     },
 
     async create(options = {}) {
-      if (factory) return births.bear(options, () => factory!.create(options));
+      if (factory) {
+        const { create } = factory;
+        return births.bear(options, (work) => foreign(work, (signal) => create({ ...options, signal })));
+      }
       return sharing.hold(await births.bear(options, (work) => createNew(options, work)));
     },
 
@@ -142,7 +166,10 @@ export function createAgents(ground: Ground): AgentService {
       checkId(options?.id);
       if (registry.get(options.id))
         throw new TurnloopError("SESSION_LIVE", `the session ${options.id} is live already; \`open\` joins it`);
-      if (factory) return births.bear(options, () => factory!.resume(options));
+      if (factory) {
+        const { resume } = factory;
+        return births.bear(options, (work) => foreign(work, (signal) => resume({ ...options, signal })));
+      }
       const begun = await births.bear(options, (work) => resumeStored(options, work));
       if (!begun) throw notFound(options.id);
       return sharing.hold(begun);
@@ -167,7 +194,12 @@ export function createAgents(ground: Ground): AgentService {
           parent: { id: from, seq: seed.length },
         };
       };
-      if (factory) return births.bear(options, async (work) => factory!.create(await cut(work)));
+      if (factory) {
+        const { create } = factory;
+        return births.bear(options, (work) =>
+          foreign(work, async (signal) => create({ ...(await cut(work)), signal })),
+        );
+      }
       return sharing.hold(await births.bear(options, async (work) => createNew(await cut(work), work)));
     },
 
@@ -203,8 +235,9 @@ export function createAgents(ground: Ground): AgentService {
 
     async close() {
       births.close();
-      while (owners.lives.size > 0 || births.pending.size > 0) {
+      while (owners.lives.size > 0 || births.pending.size > 0 || made.size > 0) {
         const ends = [...owners.lives.values()].map((life) => life.begun.dispose());
+        for (const handle of made) ends.push(handle.dispose());
         await Promise.allSettled([...ends, ...births.pending]);
       }
     },

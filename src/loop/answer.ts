@@ -90,31 +90,42 @@ async function decide(turn: Turn, failure: RequestFailure): Promise<RequestError
   const committed = chunks.some(
     (chunk) => chunk.type === "delta" || (chunk.type === "block-end" && chunk.block !== undefined),
   );
-  let decision = await activity.wait(
-    hooks.waterfall("agent/request-error", { ...at(turn), attempt, error, committed }, () => FAIL),
-  );
-  if (!["fail", "retry", "new-step"].includes(decision?.kind)) {
-    throw new TurnloopError("INVALID_DECISION", "agent/request-error must answer fail, retry or new-step");
-  }
-  if (
-    decision.kind === "retry" &&
-    decision.afterMs !== undefined &&
-    !(Number.isFinite(decision.afterMs) && decision.afterMs >= 0)
-  ) {
-    throw new TurnloopError("INVALID_DECISION", "`afterMs` of a retry must be a number of milliseconds");
+  const usage = chunks.findLast((chunk) => chunk.type === "usage")?.usage;
+  const close = (decision: RequestErrorDecision): void => {
+    const afterMs = decision.kind === "retry" ? decision.afterMs : undefined;
+    write(turn, "request/failed", {
+      turn: turn.number,
+      step: log.state.open!.step!.number,
+      attempt,
+      error,
+      ...(usage && { usage }),
+      next: decision.kind,
+      ...(afterMs !== undefined && { afterMs }),
+    });
+  };
+  let decision: RequestErrorDecision;
+  try {
+    const payload = { ...at(turn), attempt, error, committed };
+    decision = checkDecision(await activity.wait(hooks.waterfall("agent/request-error", payload, () => FAIL)));
+  } catch (thrown) {
+    // The attempt has failed, whatever becomes of the question what to do about it.
+    if (!activity.stopped) close(FAIL);
+    throw thrown;
   }
   if (decision.kind === "new-step" && (turn.failedSteps += 1) >= FAILED_STEPS) decision = FAIL;
-  const usage = chunks.findLast((chunk) => chunk.type === "usage")?.usage;
+  close(decision);
+  return decision;
+}
+
+function checkDecision(decision: RequestErrorDecision): RequestErrorDecision {
+  const invalid = (what: string): TurnloopError => new TurnloopError("INVALID_DECISION", what);
+  if (!["fail", "retry", "new-step"].includes(decision?.kind)) {
+    throw invalid("agent/request-error must answer fail, retry or new-step");
+  }
   const afterMs = decision.kind === "retry" ? decision.afterMs : undefined;
-  write(turn, "request/failed", {
-    turn: turn.number,
-    step: log.state.open!.step!.number,
-    attempt,
-    error,
-    ...(usage && { usage }),
-    next: decision.kind,
-    ...(afterMs !== undefined && { afterMs }),
-  });
+  if (afterMs !== undefined && !(Number.isFinite(afterMs) && afterMs >= 0)) {
+    throw invalid("`afterMs` of a retry must be a number of milliseconds");
+  }
   return decision;
 }
 
@@ -156,7 +167,7 @@ function checkFinish(finish: FinishReason | undefined): void {
   if (finish.kind === "aborted")
     throw new RequestFailure(new TurnloopError("ABORTED", "the model has broken off its answer"));
   if (finish.kind === "error") {
-    throw new RequestFailure(finish, { code: "MODEL_ERROR", ...errorData(finish) });
+    throw new RequestFailure(finish, { ...errorData(finish), code: finish.code ?? "MODEL_ERROR" });
   }
 }
 

@@ -41,7 +41,8 @@ export async function approve(
     }
     case "expired":
       return "nobody has approved the call in time";
-    case "cancelled":
+    // Whatever else a log may say, it is no leave to run.
+    default:
       return "the request for an approval was cancelled";
   }
 }

@@ -5,11 +5,11 @@ import { runTurn } from "./turn.ts";
 
 /** Resolves when the agent is disposed and its last turn has ended. */
 export async function drive(instance: Instance): Promise<void> {
-  const { core, log } = instance;
+  const { core } = instance;
   const alive = (): boolean => core.agent.status !== "disposed";
   while (alive()) {
     // An open turn is one that was parked: it goes on before anything else.
-    if (!log.state.open) await core.wake();
+    if (!hasWork(instance)) await core.wake();
     if (alive() && hasWork(instance)) await work(instance);
     // All of it is done, or was withdrawn or cancelled before it began.
     if (alive() && !hasWork(instance)) core.become("idle");
@@ -18,7 +18,7 @@ export async function drive(instance: Instance): Promise<void> {
 }
 
 function hasWork({ core, log, recorder }: Instance): boolean {
-  return core.hasWork() || (log.state.open !== undefined && recorder.durable !== "lost");
+  return core.hasWork() || (log.state.open !== undefined && !log.closed && recorder.durable !== "lost");
 }
 
 /** One turn, unless a listener of the status has taken away what there was to do. */
@@ -30,8 +30,9 @@ async function work(instance: Instance): Promise<void> {
     core.activity = undefined;
     return;
   }
-  // A cancel from the listener took what was queued before it; what came after it is a new activity.
-  const terminal = await runTurn(instance, activity.stopped ? core.begin() : activity);
+  // A cancel from the listener ends a parked turn; else it took what was queued, and what came after it begins anew.
+  const anew = activity.stopped !== undefined && !log.state.open;
+  const terminal = await runTurn(instance, anew ? core.begin() : activity);
   core.activity = undefined;
   if (log.state.open) return;
   const { lost } = recorder;

@@ -128,7 +128,10 @@ function createLife(
       }
       check();
       live.recorder.wake();
-      running = drive(instance).catch((cause: unknown) => {
+      // It begins behind this frame, so that whoever hears of it finds it running.
+      const begun = Promise.resolve(instance).then(drive);
+      running = begun.catch((cause: unknown) => {
+        core.ended();
         ground.report({
           code: "LOOP_FAILED",
           message: `the loop has ended: ${messageOf(cause)}`,

@@ -71,6 +71,8 @@ export function createSharing(): Sharing {
 
     async open(id, signal, make, joined) {
       for (let shared = table.get(id); shared?.ended; shared = table.get(id)) await unlessAborted(shared.ended, signal);
+      // One that has ended elsewhere, without a word.
+      if (table.get(id)?.agent?.status === "disposed") table.delete(id);
       if (signal?.aborted) throw abortReason(signal);
       const found = table.get(id);
       const shared = found ?? start(id, make);

@@ -17,7 +17,7 @@ export async function runBody(
 ): Promise<ToolOutcome> {
   const { activity, outcomes } = turn;
   const { timeoutMs } = tool;
-  const limit = timeoutMs === undefined ? undefined : timeLimit(turn, tool.name, timeoutMs, narrowed);
+  const limit = timeoutMs === undefined ? undefined : timeLimit(turn, tool.name, timeoutMs, narrowed, () => end());
   const { context, end } = callContext(turn, { ...execution, signal: limit?.signal ?? narrowed }, limit);
   outcomes.delete(execution.callId);
   const finish = (outcome: ToolOutcome): ToolOutcome => {
@@ -38,7 +38,7 @@ export async function runBody(
 }
 
 /** Aborts the body's signal in time, and answers for a body that does not care. It stands while a person is asked. */
-function timeLimit({ instance }: Turn, tool: string, ms: number, outer: AbortSignal): TimeLimit {
+function timeLimit({ instance }: Turn, tool: string, ms: number, outer: AbortSignal, expire: () => void): TimeLimit {
   const { clock } = instance;
   const controller = new AbortController();
   const reached = Promise.withResolvers<ToolOutcome>();
@@ -54,6 +54,7 @@ function timeLimit({ instance }: Turn, tool: string, ms: number, outer: AbortSig
       clock.sleep(left, timer.signal).then(
         () => {
           limit.over = true;
+          expire();
           const error = new TurnloopError("TOOL_TIMEOUT", `${tool} took longer than ${ms} ms; it may still finish`);
           controller.abort(error);
           reached.resolve(errorOutcome(error));

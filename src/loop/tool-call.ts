@@ -1,7 +1,7 @@
 /** One tool call, from its place in the answer to its result in the log; and on from wherever it was left. */
 import { TurnloopError } from "../errors.ts";
 import { writeCall, writeResult, failedResult, type ResultData } from "../session/close.ts";
-import type { CallState } from "../session/state.ts";
+import { openInteractions, type CallState } from "../session/state.ts";
 import type { Tool } from "../tools/define.ts";
 import {
   decide,
@@ -137,6 +137,10 @@ function commit(turn: Turn, call: CallState, execution: ToolExecution, { outcome
   const { hooks, log } = turn.instance;
   const { callId } = execution;
   log.together(() => {
+    // A question that its call no longer waits for is answered by nobody.
+    for (const { id, callId: asking } of openInteractions(log.state)) {
+      if (asking === callId) log.write("interaction/resolved", { id, outcome: "cancelled" });
+    }
     writeResult(log, call, outcome);
     for (const { content, source } of contexts) {
       const id = contextId(callId, log.state.accepted);

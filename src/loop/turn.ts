@@ -138,6 +138,9 @@ function close(turn: Turn, reason: TurnEndReason): void {
       settled: () => writeWaiting(log),
     });
   } catch (cause) {
+    const error = new TurnloopError("TURN_NOT_CLOSED", `turn ${turn.number} could not be closed`, { cause });
+    // Nothing may follow a turn that has no end: the next opening repairs it.
+    log.close(() => error);
     report({ code: "TURN_NOT_CLOSED", message: `turn ${turn.number} could not be closed`, cause, sessionId: agent.id });
   }
 }

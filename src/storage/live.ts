@@ -45,7 +45,7 @@ export function openLive(options: LiveOptions): LiveSession {
     report,
     onSummary,
     onChange: () => live.listener?.changed(),
-    onLost: (error) => live.listener?.lost(error),
+    onLost: (error) => (live.listener ? live.listener.lost(error) : log.close(() => error)),
   });
   log.record(recorder);
   const live: LiveSession = {

@@ -1,5 +1,5 @@
 /** The sessions of a harness: those that are live here, and those that are stored. */
-import { TurnloopError, type Report } from "../errors.ts";
+import { messageOf, TurnloopError, type Report } from "../errors.ts";
 import type { Dispatch } from "../hooks/hooks.ts";
 import type { Clock } from "../scope.ts";
 import { makeHeader, type HeaderInput } from "../session/header.ts";
@@ -97,7 +97,7 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
       const live = entered.get(id);
       if (!live) return stored.rename(id, title);
       live.log.session.append("session/titled", { title });
-      await live.recorder.flush();
+      await live.recorder.settle();
     },
 
     export(id) {
@@ -141,6 +141,7 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
       const events = store.seed(seed ?? []);
       const header = store.header({ id: id ?? (await nextNumber()), meta, ...(seed && { seedLength: events.length }) });
       if (entered.has(header.id) || (await stored.isStored(header.id))) throw exists(header.id);
+      if (closed) throw new TurnloopError("HARNESS_DISPOSED", "the harness is disposed; create another");
       const live = store.prepare({ header, events }, 0, hooks);
       store.enter(live);
       undriven.add(live);
@@ -184,11 +185,19 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
 
     async close() {
       closed = true;
-      await Promise.allSettled(
+      await stored.atRest();
+      await Promise.all(
         [...undriven].map(async (live) => {
-          await live.recorder.settle().finally(() => live.close());
-          entered.delete(live.log.session.id);
-          hooks.emit("session/disposed", { session: live.log.session });
+          const { session } = live.log;
+          try {
+            await live.recorder.settle();
+          } catch (cause) {
+            const message = `the session is not stored whole: ${messageOf(cause)}`;
+            report({ code: "FLUSH_FAILED", message, cause, sessionId: session.id });
+          }
+          await live.close();
+          entered.delete(session.id);
+          hooks.emit("session/disposed", { session });
         }),
       );
       undriven.clear();

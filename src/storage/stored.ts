@@ -17,6 +17,8 @@ export interface StoredSessions {
   rename(id: string, title: string): Promise<void>;
   delete(id: string): Promise<void>;
   export(id: string): AsyncGenerator<string>;
+  /** Resolves when no change is under way. */
+  atRest(): Promise<void>;
   import(archive: Archive, options: { id: string | undefined; move: boolean }): Promise<SessionSummary>;
 }
 
@@ -41,7 +43,10 @@ export function createStored({ storage, prepare, checkAtRest, idempotent }: Stor
       return readNow(id);
     },
 
-    isStored: (id) => guarded(async () => (await storage.load(id)) !== undefined),
+    async isStored(id) {
+      await changes.get(id);
+      return isStoredNow(id);
+    },
 
     rename: (id, title) =>
       change(id, async () => {
@@ -58,10 +63,14 @@ export function createStored({ storage, prepare, checkAtRest, idempotent }: Stor
       yield* toLines(archive.header, archive.events);
     },
 
+    async atRest() {
+      await Promise.all(changes.values());
+    },
+
     async import({ header, events }, { id, move }) {
       const target = checkHeader({ ...header, ...(id !== undefined && { id }) });
       return change(target.id, async () => {
-        if (await stored.isStored(target.id)) throw exists(target.id);
+        if (await isStoredNow(target.id)) throw exists(target.id);
         return amend({ header: target, events }, 0, ({ log }) => {
           repair(log, idempotent);
           const left = queuedMessages(log.state).map((entry) => entry.id);
@@ -70,6 +79,10 @@ export function createStored({ storage, prepare, checkAtRest, idempotent }: Stor
       });
     },
   };
+
+  function isStoredNow(id: string): Promise<boolean> {
+    return guarded(async () => (await storage.load(id)) !== undefined);
+  }
 
   function readNow(id: string): Promise<Archive | undefined> {
     return guarded(async () => {
@@ -102,7 +115,7 @@ export function createStored({ storage, prepare, checkAtRest, idempotent }: Stor
     const live = prepare(archive, from);
     try {
       edit(live);
-      await live.recorder.flush();
+      await live.recorder.settle();
       return summaryOf(live.log);
     } finally {
       await live.close();

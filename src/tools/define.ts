@@ -101,11 +101,11 @@ function compile(definition: ToolDefinition, fields: Fields): Tool {
   });
 }
 
-function input({ name, inputSchema, validate }: Fields): ReturnType<typeof inputOf> {
+function input(fields: Fields): ReturnType<typeof inputOf> {
   try {
-    return inputOf(inputSchema, validate);
+    return inputOf(fields.inputSchema, fields.validate && ((args) => fields.validate!(args)));
   } catch (cause) {
-    throw invalid(`tool "${name}"`, (cause as Error).message, cause);
+    throw invalid(`tool "${fields.name}"`, (cause as Error).message, cause);
   }
 }
 

@@ -35,22 +35,19 @@ export function createAgents(ground: Ground): AgentService {
   let factory: AgentFactory | undefined;
   const made = new Set<AgentHandle>();
 
-  /** What a set factory makes: waited for no longer than the work goes on, and ended with the harness. */
-  async function foreign(work: Stoppable, make: (signal: AbortSignal) => Promise<AgentHandle>): Promise<AgentHandle> {
-    const making = Promise.resolve(work.signal).then(make);
-    making.then(
-      (late) => {
-        if (work.failure) return late.dispose();
+  /** What a set factory makes ends with the harness; what comes too late ends at once. */
+  async function foreign(work: Stoppable, making: Promise<AgentHandle>): Promise<AgentHandle> {
+    const { agent, dispose } = await making;
+    const own: AgentHandle = {
+      agent,
+      dispose() {
+        made.delete(own);
+        return dispose();
       },
-      () => {},
-    );
-    const handle = await work.wait(making);
-    const dispose = (): Promise<void> => {
-      made.delete(own);
-      return handle.dispose();
     };
-    const own: AgentHandle = { agent: handle.agent, dispose };
     made.add(own);
+    if (work.failure) await own.dispose();
+    work.check();
     return own;
   }
 
@@ -113,12 +110,12 @@ export function createAgents(ground: Ground): AgentService {
 
   async function resumeOrCreate(options: OpenAgentOptions, work: Stoppable): Promise<Begun> {
     if (!factory) return (await resumeStored(options, work)) ?? createNew(options, work);
-    const { resume, create } = factory;
+    const set = factory;
     try {
-      return await foreign(work, (signal) => resume({ ...options, signal }));
+      return await foreign(work, set.resume({ ...options, signal: work.signal }));
     } catch (thrown) {
       if (!TurnloopError.is(thrown, "SESSION_NOT_FOUND")) throw thrown;
-      return foreign(work, (signal) => create({ ...options, signal }));
+      return foreign(work, set.create({ ...options, signal: work.signal }));
     }
   }
 
@@ -155,21 +152,17 @@ export function createAgents(ground: Ground): AgentService {
     },
 
     async create(options = {}) {
-      if (factory) {
-        const { create } = factory;
-        return births.bear(options, (work) => foreign(work, (signal) => create({ ...options, signal })));
-      }
-      return sharing.hold(await births.bear(options, (work) => createNew(options, work)));
+      const set = factory;
+      if (!set) return sharing.hold(await births.bear(options, (work) => createNew(options, work)));
+      return births.bear(options, (work) => foreign(work, set.create({ ...options, signal: work.signal })));
     },
 
     async resume(options) {
       checkId(options?.id);
       if (registry.get(options.id))
         throw new TurnloopError("SESSION_LIVE", `the session ${options.id} is live already; \`open\` joins it`);
-      if (factory) {
-        const { resume } = factory;
-        return births.bear(options, (work) => foreign(work, (signal) => resume({ ...options, signal })));
-      }
+      const set = factory;
+      if (set) return births.bear(options, (work) => foreign(work, set.resume({ ...options, signal: work.signal })));
       const begun = await births.bear(options, (work) => resumeStored(options, work));
       if (!begun) throw notFound(options.id);
       return sharing.hold(begun);
@@ -194,10 +187,10 @@ export function createAgents(ground: Ground): AgentService {
           parent: { id: from, seq: seed.length },
         };
       };
-      if (factory) {
-        const { create } = factory;
-        return births.bear(options, (work) =>
-          foreign(work, async (signal) => create({ ...(await cut(work)), signal })),
+      const set = factory;
+      if (set) {
+        return births.bear(options, async (work) =>
+          foreign(work, set.create({ ...(await cut(work)), signal: work.signal })),
         );
       }
       return sharing.hold(await births.bear(options, async (work) => createNew(await cut(work), work)));

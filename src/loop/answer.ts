@@ -167,7 +167,8 @@ function checkFinish(finish: FinishReason | undefined): void {
   if (finish.kind === "aborted")
     throw new RequestFailure(new TurnloopError("ABORTED", "the model has broken off its answer"));
   if (finish.kind === "error") {
-    throw new RequestFailure(finish, { ...errorData(finish), code: finish.code ?? "MODEL_ERROR" });
+    const code = typeof finish.code === "string" ? finish.code : "MODEL_ERROR";
+    throw new RequestFailure(finish, { ...errorData(finish), code });
   }
 }
 

@@ -36,7 +36,7 @@ export function createBirths(owners: Owners): Births {
       };
       const offOwner = owner && owners.lives.get(owner)?.begun.onEnding?.(orphan);
       working.add(work);
-      const birth = Promise.resolve(work).then(make);
+      const birth = (async () => make(work))();
       pending.add(birth);
       try {
         return await birth;

@@ -31,6 +31,7 @@ export async function runTurn(instance: Instance, activity: Activity): Promise<b
   let reason: TurnEndReason;
   try {
     reason = (log.state.open ? undefined : await begin(turn)) ?? (await runSteps(turn));
+    activity.check();
   } catch (thrown) {
     reason = endOf(turn, thrown);
   }

@@ -221,6 +221,26 @@ anywhere("D29 a body that stops because its client is taken away still gives the
   expect(resultsOf(agent.session)).toMatchObject([{ tool: "paint", fails: expect.stringContaining("taken away") }]);
 });
 
+local(
+  "D29 a body whose client is taken away while its claim is stored never begins, and the call is told so",
+  async () => {
+    const storage = failingStorage();
+    const model = scriptedModel([calls("paint"), "done"]);
+    const { agents } = harnessWith({ model, tools: [clientTool("paint")], storage });
+    const { agent } = await agents.open({ id: "s" });
+    let ran = 0;
+    agent.on("interaction/claimed", () => storage.always(holds));
+    const off = clientTools(agent, { paint: () => void (ran += 1) });
+    agent.send("go");
+    await eventOf(agent.session, "interaction/claimed");
+    off();
+    storage.heal();
+    await agent.whenIdle();
+    expect(ran).toBe(0);
+    expect(resultsOf(agent.session)).toMatchObject([{ tool: "paint", fails: expect.stringContaining("taken away") }]);
+  },
+);
+
 anywhere("D29 a client's tool is run behind an approval, like any other", async (open) => {
   const tools = [clientTool("paint", { needsApproval: true }), tool("look")];
   const agent = await open({ model: scriptedModel([calls("look", "paint"), "done"]), tools });

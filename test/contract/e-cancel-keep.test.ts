@@ -118,15 +118,36 @@ local("D14 a turn whose cancel is stored, and whose end is not, is ended as abor
     ({ data: { chunk } }) => chunk.type === "delta" && chunk.text === "on",
   );
   agent.cancel("enough");
+  agent.send("dropped");
   agent.cancel("more than enough");
   await agent.whenIdle();
-  for (const cut of [0, 1, 2]) {
-    const length = agent.session.events.findIndex(({ type }) => type === "agent/cancelled") + 1 + cut;
-    const storage = await storedUpTo(agent.session, length);
+  const types = typesOf(agent.session).slice(typesOf(agent.session).indexOf("agent/cancelled"));
+  expect(types).toEqual([
+    "agent/cancelled",
+    "inbox/queued",
+    "agent/cancelled",
+    "assistant/message",
+    "step/end",
+    "turn/end",
+  ]);
+  const first = agent.session.seq - types.length;
+  for (const survives of [1, 3, 4, 5]) {
+    const storage = await storedUpTo(agent.session, first + survives);
     const again = await harnessWith({ model: scriptedModel([]), storage }).agents.open({ id: "s" });
-    expect(endOf(again.agent.session), `${cut}`).toEqual({ kind: "aborted", reason: "enough" });
+    expect(endOf(again.agent.session), `${survives}`).toEqual({ kind: "aborted", reason: "enough" });
     expect(linesOf(again.agent.session.deriveMessages())).toEqual(["user: go", "assistant: on and on"]);
   }
+});
+
+anywhere("D14 #68 a second cancel that finds nothing more to stop or to drop does nothing", async (open) => {
+  const agent = await open({ model: scriptedModel([HANGING]) });
+  agent.send("go");
+  await eventOf(agent.session, "assistant/chunk");
+  agent.cancel("first");
+  agent.cancel("second");
+  agent.cancel("third", { queue: "keep" });
+  await agent.whenIdle();
+  expect(dataOf(agent.session, "agent/cancelled").map(({ reason }) => reason)).toEqual(["first"]);
 });
 
 local("D14 D23 a cancelled turn that waits for an answer is not parked: the next opening ends it", async () => {

@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { local } from "../support/fixture.ts";
 import { calm } from "../support/lifecycle.ts";
 import { dataOf } from "../support/scene.ts";
-import { agentAt, MOMENTS } from "../support/sweep.ts";
+import { everyMoment } from "../support/sweep.ts";
 import { endOf } from "../support/wait.ts";
 
 /** What closes a turn: all that may stand behind its stop. */
@@ -25,8 +25,7 @@ for (const stop of ["cancel", "dispose"] as const) {
       const reason = stop === "cancel" ? { kind: "aborted", reason: "enough" } : { kind: "disposed" };
       const stoppedAt = new Set<string>();
       const begun: string[] = [];
-      for (const moment of MOMENTS) {
-        const { agent, dispose, called } = await agentAt(moment);
+      for await (const { agent, dispose, called } of everyMoment()) {
         const { session } = agent;
         const { seq } = session;
         const last = session.at(seq - 1)!.type;

@@ -167,6 +167,20 @@ local("#71 a message that came after such a cancel has its turn", async () => {
   expect(dataOf(agent.session, "turn/end").map(({ reason }) => reason.kind)).toEqual(["completed"]);
 });
 
+local("#71 a turn without a message that was asked for after such a cancel is run too", async () => {
+  const harness = harnessWith({ model: scriptedModel(["hi"]) });
+  const { agent } = await harness.agents.open({ id: "s" });
+  harness.hooks.on("agent/status", ({ status }) => {
+    if (status !== "running") return;
+    agent.cancel("enough");
+    agent.continue();
+  });
+  agent.send("dropped");
+  await agent.whenIdle();
+  expect(dataOf(agent.session, "turn/start").map(({ trigger }) => trigger.kind)).toEqual(["continue"]);
+  expect(endOf(agent.session)).toEqual({ kind: "completed" });
+});
+
 anywhere("#74 a cancel in mid stream keeps what was said, and ends the turn with its reason", async (open) => {
   const agent = await open({ model: scriptedModel([{ reasoning: "hm", text: "one two", hang: "polite" }]) });
   agent.send("go");

@@ -221,9 +221,12 @@ anywhere("#57 every getter is read once", async (open) => {
     get source() {
       return once("source", { kind: "user" });
     },
+    get output() {
+      return once("output", { type: "object" });
+    },
   });
   await agent.whenIdle();
-  expect(reads).toEqual({ type: 1, text: 1, id: 1, source: 1 });
+  expect(reads).toEqual({ type: 1, text: 1, id: 1, source: 1, output: 1 });
   expect(textsOf(agent.session)).toEqual(["hello undefined"]);
 });
 

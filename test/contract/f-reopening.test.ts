@@ -1,5 +1,5 @@
 /** F, 90, with D13: what was accepted survives its host, and what is done with does not come back. */
-import { memoryStorage, type Agent, type HarnessOptions, type SessionStorage } from "turnloop";
+import { memoryStorage, type Agent, type HarnessOptions, type SessionEvent, type SessionStorage } from "turnloop";
 import { scriptedModel } from "turnloop/testing";
 import { expect } from "vitest";
 import { calls, tool } from "../support/calls.ts";
@@ -169,3 +169,56 @@ local(
     expect(dataOf(again.session, "inbox/queued")).toHaveLength(2);
   },
 );
+
+/** What became of each message that these events know of: the types of those that say so. */
+function fatesIn(events: readonly SessionEvent[]): Record<string, string[]> {
+  const found: Record<string, string[]> = {};
+  for (const { type, data } of events) {
+    if (type === "inbox/queued") found[data.id] ??= [];
+    else if (type === "agent/cancelled") for (const id of data.dropped) found[id]!.push(type);
+    else if (type === "user/message" || type === "steering/message" || type === "context/message") {
+      (found[data.id] ??= []).push(type);
+    }
+  }
+  return found;
+}
+
+local("D13 #90 wherever the host died, each message that was stored has one fate", async () => {
+  const held = heldTool();
+  const tools = [held.tool, tool("look")];
+  const model = scriptedModel([calls("look", "held"), "one", { text: "on and on", hang: "deaf" }, "two"]);
+  const { agent } = await harnessWith({ model, tools }).agents.open({ id: "s" });
+  agent.send("go", { id: "sent" });
+  agent.inject("before", { id: "injected" });
+  await held.started;
+  agent.inject("meanwhile", { id: "waiting" });
+  agent.steer("left", { id: "steered" });
+  agent.send("next", { id: "next" });
+  held.answer("ok");
+  await eventOf(agent.session, "assistant/chunk", ({ data }) => data.turn === 3);
+  agent.steer("too late", { id: "left over" });
+  agent.cancel("enough", { queue: "keep" });
+  await agent.whenIdle();
+  agent.send("dropped", { id: "dropped" });
+  agent.cancel("once more");
+  const { events } = agent.session;
+  expect(fatesIn(events)).toEqual({
+    sent: ["user/message"],
+    injected: ["context/message"],
+    waiting: ["context/message"],
+    steered: ["steering/message"],
+    next: ["user/message"],
+    "left over": ["user/message"],
+    dropped: ["agent/cancelled"],
+  });
+  for (let length = 1; length <= events.length; length += 1) {
+    const storage = await storedUpTo(agent.session, length);
+    const answers = scriptedModel(Array.from({ length: 5 }, () => "again"));
+    const again = await reopened(storage, { model: answers, tools });
+    await again.whenIdle();
+    const fates = fatesIn(again.session.events);
+    expect(Object.keys(fates), `${length}`).toEqual(Object.keys(fatesIn(events.slice(0, length))));
+    for (const [id, fate] of Object.entries(fates)) expect(fate, `${id}, ${length}`).toHaveLength(1);
+    expect(again.queue).toEqual([]);
+  }
+});

@@ -3,7 +3,7 @@ import { run, type SessionView } from "turnloop";
 import { expect } from "vitest";
 import { local } from "../support/fixture.ts";
 import { dataOf } from "../support/scene.ts";
-import { agentAt, MOMENTS } from "../support/sweep.ts";
+import { everyMoment } from "../support/sweep.ts";
 
 /** What has become of a message, in the words of the log. */
 function fateOf(session: SessionView, id: string): string[] {
@@ -29,8 +29,7 @@ for (const [verb, ways] of [
 ] as const) {
   local(`#56 #59 #61 #65 #99 whenever ${verb} comes, its message is delivered, once`, async () => {
     const fates: string[][] = [];
-    for (const moment of MOMENTS) {
-      const { agent } = await agentAt(moment);
+    for await (const { agent } of everyMoment()) {
       agent[verb]("more", { id: "more" });
       await agent.whenIdle();
       fates.push(fateOf(agent.session, "more"));
@@ -44,10 +43,9 @@ for (const [verb, ways] of [
 
 local("#90 D13 whenever withdraw comes, it says the truth", async () => {
   const answers = new Set<boolean>();
-  for (const moment of MOMENTS) {
-    const { agent } = await agentAt(moment);
+  for await (const { agent, microtasks } of everyMoment()) {
     agent.send("more", { id: "more" });
-    for (let i = 0; i < moment.microtasks; i += 1) await Promise.resolve();
+    for (let i = 0; i < microtasks; i += 1) await Promise.resolve();
     const withdrawn = await agent.withdraw("more");
     answers.add(withdrawn);
     await agent.whenIdle();
@@ -60,8 +58,7 @@ for (const queue of ["drop", "keep"] as const) {
   local(`D14 D15 #78 whenever a cancel comes that is to ${queue} the queue, each message has one fate`, async () => {
     const fates: string[][] = [];
     const last: string[][] = [];
-    for (const moment of MOMENTS) {
-      const { agent } = await agentAt(moment);
+    for await (const { agent } of everyMoment()) {
       agent.send("more", { id: "more" });
       agent.cancel("enough", { queue });
       agent.send("last", { id: "last" });
@@ -77,11 +74,10 @@ for (const queue of ["drop", "keep"] as const) {
 
 local("D30 whenever a run is aborted, its result says what the log says of the message", async () => {
   const kinds = new Set<string>();
-  for (const moment of MOMENTS) {
-    const { agent } = await agentAt(moment);
+  for await (const { agent, microtasks } of everyMoment()) {
     const controller = new AbortController();
     const running = run(agent, "more", { signal: controller.signal });
-    for (let i = 0; i < moment.microtasks; i += 1) await Promise.resolve();
+    for (let i = 0; i < microtasks; i += 1) await Promise.resolve();
     controller.abort();
     const { reason, turn } = await running.result;
     kinds.add(reason.kind);
@@ -98,8 +94,7 @@ local("D30 whenever a run is aborted, its result says what the log says of the m
 });
 
 local("#79 #80 whenever somebody waits for idle, all that was sent before is done when they are told", async () => {
-  for (const moment of MOMENTS) {
-    const { agent } = await agentAt(moment);
+  for await (const { agent } of everyMoment()) {
     await agent.whenIdle();
     expect(agent.status).toBe("idle");
     expect(fateOf(agent.session, "go")).toEqual(["user/message"]);

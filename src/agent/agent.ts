@@ -129,9 +129,7 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
 
     steer(content, sendOptions = {}) {
       checkAlive();
-      // A message that asks for structured output has a turn of its own.
-      const joins = status === "running" && sendOptions.output === undefined;
-      return inbox.queue(content, sendOptions, joins ? "steer" : "send");
+      return inbox.steer(content, sendOptions, status === "running");
     },
 
     inject(content, sendOptions = {}) {

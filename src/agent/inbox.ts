@@ -10,6 +10,8 @@ import type { QueuedMessage, SendOptions } from "./types.ts";
 export interface Inbox {
   /** Queues a message, and answers with its id. INVALID_CONTENT. */
   queue(content: ContentInput, options: SendOptions, as: QueuedMessage["as"]): string;
+  /** Into the running turn; a message that asks for structured output has a turn of its own. */
+  steer(content: ContentInput, options: SendOptions, running: boolean): string;
   /** Context for the next request: into the open turn, behind a tool batch, or as a turn of its own. */
   inject(content: ContentInput, options: SendOptions): string;
   /** False when a turn has it, or it is not there. */
@@ -30,32 +32,31 @@ export interface InboxDeps {
   readonly injected: () => void;
 }
 
+type Read = { readonly [K in keyof SendOptions]?: SendOptions[K] | undefined };
+
 const APPEND = Object.freeze({ surface: "append" as const });
 
 export function createInbox({ log, newId, queued, wake, injected }: InboxDeps): Inbox {
   const { state } = log;
   const waiting = (): QueuedMessage[] => queuedMessages(state);
 
-  function messageOf(content: ContentInput, { id = newId(), source }: SendOptions): Omit<QueuedMessage, "as"> {
+  function messageOf(content: ContentInput, { id = newId(), source }: Read): Omit<QueuedMessage, "as"> {
     return { id: String(id).toWellFormed(), content: contentOf(content), source: sourceOf(source) };
   }
 
   const inbox: Inbox = {
-    queue(content, options, as) {
-      const message: QueuedMessage = { ...messageOf(content, options), as };
-      const output = options.output === undefined ? undefined : checkSchema(options.output);
-      if (state.accepted.has(message.id)) return message.id;
-      log.write("inbox/queued", { ...message, ...(output && { output }) });
-      queued(Object.freeze(message));
-      if (as !== "inject") wake();
-      return message.id;
+    queue: (content, { id, source, output }, as) => accept(content, { id, source, output }, as),
+
+    steer(content, { id, source, output }, running) {
+      return accept(content, { id, source, output }, running && output === undefined ? "steer" : "send");
     },
 
     inject(content, options) {
       // Between a call and its result nothing may stand: what comes then waits for the end of the batch.
       const waits = unansweredCalls(state).length > 0 || waiting().some((entry) => entry.as === "inject");
-      if (waits) return inbox.queue(content, options, "inject");
-      const message = messageOf(content, options);
+      const { id, source } = options;
+      if (waits) return accept(content, { id, source }, "inject");
+      const message = messageOf(content, { id, source });
       if (state.accepted.has(message.id)) return message.id;
       if (state.open) log.write("context/message", message, APPEND);
       else injectTurn(message);
@@ -72,6 +73,17 @@ export function createInbox({ log, newId, queued, wake, injected }: InboxDeps): 
     droppable: () => [...state.inbox.values()].filter((entry) => entry.as !== "inject").map((entry) => entry.id),
     hasMessages: () => waiting().some((entry) => entry.as !== "inject"),
   };
+
+  /** The options have been read, each once. */
+  function accept(content: ContentInput, { output, ...named }: Read, as: QueuedMessage["as"]): string {
+    const message: QueuedMessage = { ...messageOf(content, named), as };
+    const schema = output === undefined ? undefined : checkSchema(output);
+    if (state.accepted.has(message.id)) return message.id;
+    log.write("inbox/queued", { ...message, ...(schema && { output: schema }) });
+    queued(Object.freeze(message));
+    if (as !== "inject") wake();
+    return message.id;
+  }
 
   function injectTurn(message: Omit<QueuedMessage, "as">): void {
     const turn = state.turn + 1;

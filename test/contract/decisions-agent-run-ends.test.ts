@@ -151,7 +151,9 @@ local(
     const { agent, dispose } = await harness.agents.open({ id: "s" });
     const running = run(agent, "go");
     await eventOf(agent.session, "interaction/requested");
+    const early = codeOf(all(running));
     await dispose();
+    expect(await early).toBe("AGENT_DISPOSED");
     expect(await codeOf(running.result)).toBe("AGENT_DISPOSED");
     expect(await codeOf(all(running))).toBe("AGENT_DISPOSED");
     expect(dataOf(agent.session, "turn/end")).toEqual([]);

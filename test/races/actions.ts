@@ -8,6 +8,7 @@ export const ACTIONS = [
   "cancel",
   "cancel, then send",
   "cancel that keeps the queue",
+  "cancel, then dispose",
   "send",
   "steer",
   "inject",
@@ -31,20 +32,22 @@ export const FORMS = [
 ] as const;
 export type Form = (typeof FORMS)[number];
 
-const FAILURES: readonly Action[] = ["throw", "reject"];
+const FAILURES: ReadonlySet<Action> = new Set(["throw", "reject"]);
 
 /** All that can be done in the window. */
 export function pairsOf({ kind, asks, name }: Window): { action: Action; form: Form }[] {
   return ACTIONS.flatMap((action) => {
     if (action === "respond" && !asks) return [];
-    if (kind === "outside") return action === "nothing" || FAILURES.includes(action) ? [] : [{ action, form: FORMS[0] }];
+    if (kind === "outside") return action === "nothing" || FAILURES.has(action) ? [] : [{ action, form: FORMS[0] }];
     // A listener that only fails has nothing to do while it is pending.
-    const forms = FAILURES.includes(action) ? FORMS.slice(0, 1) : FORMS.filter((form) => fits(form, kind));
-    return forms
-      .filter((form) => action !== "nothing" || form !== "within")
-      // A storage that hangs never says that somebody else writes.
-      .filter((form) => action !== "another writer" || form !== "pending for ever" || !name.startsWith("store"))
-      .map((form) => ({ action, form }));
+    const forms = FAILURES.has(action) ? FORMS.slice(0, 1) : FORMS.filter((form) => fits(form, kind));
+    return (
+      forms
+        .filter((form) => action !== "nothing" || form !== "within")
+        // A storage that hangs never says that somebody else writes.
+        .filter((form) => action !== "another writer" || form !== "pending for ever" || !name.startsWith("store"))
+        .map((form) => ({ action, form }))
+    );
   });
 }
 
@@ -52,7 +55,7 @@ function fits(form: Form, kind: Window["kind"]): boolean {
   return form === "within" || form.startsWith("pending") === (kind === "asked");
 }
 
-export const ends = (action: Action): boolean => action.startsWith("dispos");
+export const ends = (action: Action): boolean => action.includes("dispos");
 export const cancels = (action: Action): boolean => action.startsWith("cancel");
 
 /** Where the loop was when something was done. */
@@ -79,9 +82,15 @@ export function momentOf({ session, status }: World["agent"]): Moment {
   /** A started call may wait for its client, or, being idempotent, for its question. */
   const waits = (callId: string): boolean =>
     asked.some(
-      (one) => one.callId === callId && (one.kind === "client-tool" || (one.kind === "question" && !resolved.has(one.id))),
+      (one) =>
+        one.callId === callId && (one.kind === "client-tool" || (one.kind === "question" && !resolved.has(one.id))),
     );
-  return { seq, alive: status !== "disposed", turn, parked: turn !== undefined && unanswered.length > 0 && started.every(waits) };
+  return {
+    seq,
+    alive: status !== "disposed",
+    turn,
+    parked: turn !== undefined && unanswered.length > 0 && started.every(waits),
+  };
 }
 
 /** Does it, here and now. Never throws, but where that is what is to be done. */
@@ -97,7 +106,8 @@ export function perform(world: World, action: Action): Promise<void> | undefined
       try {
         act(world, action);
       } catch (thrown) {
-        world.faults.push(`${action} has thrown ${String(thrown)}`);
+        // Somebody who heard of its first half may have ended the agent.
+        if (agent.status !== "disposed") world.faults.push(`${action} has thrown ${String(thrown)}`);
       }
       if (world.agent.status !== "disposed") ledger.idle(agent);
       return undefined;
@@ -126,6 +136,11 @@ function act(world: World, action: Exclude<Action, "throw" | "reject">): void {
     case "respond":
       if (agent.interactions.length === 0) world.faults.push("nothing waits for an answer");
       world.answer();
+      return;
+    case "cancel, then dispose":
+      ledger.cancelled();
+      agent.cancel("stop");
+      world.ending("the disposal", world.handle.dispose());
       return;
     case "dispose":
       world.ending("the disposal", world.handle.dispose());

@@ -38,8 +38,14 @@ export function createLedger(current: () => SessionView, faults: string[]): Ledg
     accept(agent, verb) {
       count += 1;
       const id = `m${count}`;
-      accepted.push({ id, verb });
-      agent[verb](count === 1 ? "go" : `${verb} ${id}`, { id });
+      const entry = { id, verb };
+      accepted.push(entry);
+      try {
+        agent[verb](count === 1 ? "go" : `${verb} ${id}`, { id });
+      } catch (thrown) {
+        accepted = accepted.filter((other) => other !== entry);
+        throw thrown;
+      }
       return id;
     },
     cancelled() {

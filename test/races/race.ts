@@ -8,26 +8,57 @@ import { createWorld, type World } from "./world.ts";
 
 export async function race(window: Window, action: Action, form: Form): Promise<string[]> {
   const world = await createWorld();
-  const { faults, ledger } = world;
+  const { faults } = world;
   const unhandled = (error: unknown): void => void faults.push(`unhandled: ${String(error)}`);
   process.on("unhandledRejection", unhandled);
   try {
     const { moment, stuck } = await play(world, window, action, form);
     if (faults.length === 0) faults.push(...brokenEnd(world, { window, action, form, moment, stuck }));
+    const fails =
+      window.failing === "fails" &&
+      (action === "throw" || action === "reject" || (form === "pending, then rejected" && !stuck));
+    if (window.name === "agent/prompt-submit" && fails && !cancels(action) && !ends(action) && !dropsTheFirst(world))
+      faults.push("the message on which a listener of prompt-submit has failed was not dropped");
     if (cancels(action) || ends(action)) faults.push(...afterStop(world, moment));
-    faults.push(...brokenStatuses(world));
-    const { agent } = world;
-    if (agent.status === "disposed") await checkDisposed(world, openTurn(agent.session) === undefined);
-    else if (action === "another writer") await checkLost(world);
-    else await checkNext(world);
-    faults.push(...brokenStatuses(world));
-    faults.push(...ledger.broken(world.agent.session));
-    const bad = world.diagnostics.filter((code) => ["LOOP_FAILED", "TURN_NOT_CLOSED"].includes(code));
-    if (ledger.waiting > 0) faults.push(`${ledger.waiting} whenIdle have never come`);
-    return [...new Set([...faults, ...bad])];
+    await checkAfter(world);
+    return [...new Set(faults)];
   } finally {
     process.off("unhandledRejection", unhandled);
   }
+}
+
+/** Brings a world to its end, with a cancel where nothing else helps, and says what was not as promised. */
+export async function settledEnd(world: World, rescues: number): Promise<string[]> {
+  const { faults, ledger } = world;
+  const unhandled = (error: unknown): void => void faults.push(`unhandled: ${String(error)}`);
+  process.on("unhandledRejection", unhandled);
+  try {
+    for (let left = rescues; !(await world.finish()); left -= 1) {
+      if (left === 0) return [...faults, "no cancel has brought it to an end"];
+      ledger.cancelled();
+      world.agent.cancel("rescue");
+    }
+    await checkAfter(world);
+    return [...new Set(faults)];
+  } finally {
+    process.off("unhandledRejection", unhandled);
+  }
+}
+
+/** What must hold in the end, whatever has happened: and that life goes on. */
+async function checkAfter(world: World): Promise<void> {
+  const { agent, faults, ledger, places } = world;
+  faults.push(...brokenStatuses(world));
+  places.clear();
+  if (world.conflict) await checkLost(world);
+  else if (agent.status === "disposed") await checkDisposed(world, openTurn(agent.session) === undefined);
+  else await checkNext(world);
+  faults.push(...brokenStatuses(world));
+  faults.push(...ledger.broken(world.agent.session));
+  world.ending("the last disposal", world.harness.dispose());
+  if (!(await world.finish())) faults.push("the last disposal has not come to an end");
+  faults.push(...world.diagnostics.filter((code) => ["LOOP_FAILED", "TURN_NOT_CLOSED"].includes(code)));
+  if (ledger.waiting > 0) faults.push(`${ledger.waiting} whenIdle have never come`);
 }
 
 interface Played {
@@ -116,13 +147,18 @@ function brokenEnd(world: World, the: Case): string[] {
   }
   const shown = (end: unknown): string => JSON.stringify(end) ?? "no end";
   if (typeof wanted === "object" && "anything" in wanted) return [];
-  const fits = Object.entries(wanted ?? {}).every(([key, value]) => (reason as unknown as Record<string, unknown> | undefined)?.[key] === value);
+  const fits = Object.entries(wanted ?? {}).every(
+    ([key, value]) => (reason as unknown as Record<string, unknown> | undefined)?.[key] === value,
+  );
   return (wanted === undefined) === (reason === undefined) && fits
     ? []
     : [`turn ${turn} should end as ${shown(wanted)}, and has ended as ${shown(reason)}`];
 }
 
-type Wanted = Partial<TurnEndReason & { message: string; code: string; reason: string }> | { anything: true } | undefined;
+type Wanted =
+  | Partial<TurnEndReason & { message: string; code: string; reason: string }>
+  | { anything: true }
+  | undefined;
 
 function wantedEnd({ window, action, form, moment, stuck }: Case, over: boolean): Wanted {
   if (over) return { kind: "completed" };
@@ -132,16 +168,25 @@ function wantedEnd({ window, action, form, moment, stuck }: Case, over: boolean)
     if (action === "cancel" || ends(action)) return undefined;
     return { kind: "completed" };
   }
-  if (ends(action)) return moment.parked ? undefined : { kind: "disposed" };
+  // What is cancelled does not wait for an answer any more.
+  if (ends(action)) return moment.parked && !cancels(action) ? undefined : { kind: "disposed" };
   if (cancels(action)) return { kind: "aborted", reason: "stop" };
   if (stuck) return { kind: "aborted", reason: "rescue" };
   const rejected = action === "throw" || action === "reject" || form === "pending, then rejected";
   if (rejected && window.failing === "fails") return { kind: "error", message: "broken" };
-  if (form === "pending for ever" && window.deaf === "unavailable") return { kind: "error", code: "STORAGE_UNAVAILABLE" };
+  if (form === "pending for ever" && window.deaf === "unavailable")
+    return { kind: "error", code: "STORAGE_UNAVAILABLE" };
   return { kind: "completed" };
 }
 
-const CLOSING = /^(inbox|interaction\/resolved|agent\/cancelled|context\/message|tool\/(call|result)|assistant\/message|step\/end|turn\/end)/;
+function dropsTheFirst({ agent }: World): boolean {
+  return agent.session.events.some(
+    ({ type, data }) => type === "inbox/dropped" && data.reason === "error" && data.ids.includes("m1"),
+  );
+}
+
+const CLOSING =
+  /^(inbox|interaction\/resolved|agent\/cancelled|context\/message|tool\/(call|result)|assistant\/message|step\/end|turn\/end)/;
 
 /** Once a turn is stopped it is only closed. */
 function afterStop({ agent }: World, { turn, seq }: Moment): string[] {
@@ -194,13 +239,16 @@ async function checkDisposed(world: World, closed: boolean): Promise<void> {
 /** It is lost with the next write, and says so; opened again it is what the other writer made of it. */
 async function checkLost(world: World): Promise<void> {
   const { faults, ledger } = world;
-  if (world.agent.session.durable !== "lost") {
+  const isDisposed = (): boolean => world.agent.status === "disposed";
+  if (!isDisposed() && world.agent.session.durable !== "lost") {
     ledger.accept(world.agent, "send");
     await world.finish();
   }
-  if (world.agent.session.durable !== "lost") faults.push(`another writer has it, and it is ${world.agent.session.durable}`);
-  refuses(world, "READ_ONLY");
-  if (world.agent.status !== "idle") faults.push(`its session is lost, and it is ${world.agent.status}`);
+  const { status, session } = world.agent;
+  // What is disposed before its next write cannot know.
+  if (!isDisposed() && session.durable !== "lost") faults.push(`another writer has it, and it is ${session.durable}`);
+  refuses(world, isDisposed() ? "AGENT_DISPOSED" : "READ_ONLY");
+  if (status === "running") faults.push("its session is lost, and it is running");
   world.conflict = false;
   await world.harness.dispose();
   await world.reopen();

@@ -157,3 +157,5 @@ export const ENDING: readonly Window[] = [
     LATE,
   ),
 ];
+
+export const WINDOWS: readonly Window[] = [...BEFORE, ...ANSWERING, ...CALLING, ...ENDING];

@@ -81,7 +81,7 @@ export async function createWorld(): Promise<World> {
         }
         for (const type of ["tool/start", "turn/end"] as const) {
           if (!batch.events.some((event) => event.type === type)) continue;
-          await undefined;
+          await Promise.resolve();
           await visit(`store ${type}`);
         }
       }

@@ -29,6 +29,7 @@ const steps: readonly Step[] = [
   { name: "types", command: "npm run --silent types" },
   { name: "lint", command: "npm run --silent lint" },
   { name: "format", command: "npm run --silent format -- --check" },
+  { name: "contract", command: "npm run --silent contract" },
   { name: "build", command: "npm run --silent build" },
   { name: "pack", command: `npm pack --ignore-scripts --pack-destination ${temp}` },
   { name: "publint", command: `publint run ${tarball} --strict` },

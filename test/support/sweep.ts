@@ -4,18 +4,32 @@ import { scriptedModel } from "turnloop/testing";
 import { calls, tool } from "./calls.ts";
 import { harnessWith } from "./fixture.ts";
 
-/** So many turns of the event loop, then so many microtasks. The last ones lie behind the end of the turn. */
-export const MOMENTS = [0, 1, 2, 3].flatMap((macrotasks) =>
-  Array.from({ length: 100 }, (_, microtasks) => ({ macrotasks, microtasks })),
-);
-
-export interface Swept extends AgentHandle {
+export interface Moment extends AgentHandle {
+  /** How many microtasks the turn has had. */
+  readonly microtasks: number;
   /** Whom the loop has called: `model`, `body`. */
   readonly called: string[];
 }
 
-/** The agent, that long after it was sent `go`: a step with two tools, and one without. More answers are there. */
-export async function agentAt({ macrotasks, microtasks }: (typeof MOMENTS)[number]): Promise<Swept> {
+/** More than any turn here takes: it is a mistake when one is not over by then. */
+const TOO_LONG = 2000;
+
+/**
+ * One agent after another, each a microtask later after it was sent `go`, until the turn is over: a step with
+ * two tools, and one without. There are answers for more. Microtasks are all that such a turn takes.
+ */
+export async function* everyMoment(): AsyncGenerator<Moment> {
+  for (let microtasks = 0; microtasks < TOO_LONG; microtasks += 1) {
+    const moment = await agentAt(microtasks);
+    const { session } = moment.agent;
+    const isOver = session.events.at(-1)?.type === "turn/end";
+    yield moment;
+    if (isOver) return;
+  }
+  throw new Error(`a turn is not over after ${TOO_LONG} microtasks`);
+}
+
+async function agentAt(microtasks: number): Promise<Moment> {
   const called: string[] = [];
   const saying =
     <T>(who: string, answer: T) =>
@@ -34,11 +48,6 @@ export async function agentAt({ macrotasks, microtasks }: (typeof MOMENTS)[numbe
   harness.hooks.on("agent/turn-continuation", (_, next) => next());
   const handle = await harness.agents.open({ id: "s" });
   handle.agent.send("go", { id: "go" });
-  for (let i = 0; i < macrotasks; i += 1) {
-    await new Promise<void>((resolve) => {
-      setImmediate(resolve);
-    });
-  }
   for (let i = 0; i < microtasks; i += 1) await Promise.resolve();
-  return { ...handle, called };
+  return { ...handle, microtasks, called };
 }

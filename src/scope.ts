@@ -45,7 +45,7 @@ export interface HarnessOptions {
   plugins?: readonly Plugin[];
   /** Default 10; only for tools with `parallel`. */
   maxParallelToolCalls?: number;
-  /** What becomes of a turn that was cut short. Default `close`. */
+  /** What becomes of a turn that was cut short. Default `close`; `continue` is not supported yet: UNSUPPORTED. */
   interrupted?: "close" | "continue";
   /** Default true: an ask waits for an answer. False: there is nobody to ask, and it is denied at once. */
   interactive?: boolean;
@@ -53,7 +53,11 @@ export interface HarnessOptions {
   context?(sessionId: string): Awaitable<unknown>;
   /** Told of every stored change of a session, at least once and in order; for an index of one's own. */
   onSummary?(summary: SessionSummary): Awaitable<void>;
-  /** Default: `console.warn`. */
+  /**
+   * Told what no caller can be told. Default: `console.warn`. Codes: LISTENER_FAILED, PLUGIN_FAILED, OPEN_JOINED,
+   * INTERACTION_WAITING, MESSAGE_DROPPED, AGENT_NOT_STARTED, SESSION_NOT_FOUND (a declared agent), STORAGE_FAILED,
+   * SESSION_DEGRADED, FLUSH_FAILED, TURN_NOT_CLOSED, LOOP_FAILED.
+   */
   onDiagnostic?(diagnostic: Diagnostic): void;
   /** Default: `Date.now` and `setTimeout`. */
   clock?: Clock;

@@ -2,7 +2,7 @@
 import { TurnloopError } from "../errors.ts";
 import { jsonCopy, type JsonSchema } from "../json.ts";
 import { contentOf, sourceOf } from "../model/content.ts";
-import type { ContentInput } from "../model/types.ts";
+import type { ContentBlock, ContentInput } from "../model/types.ts";
 import type { Log } from "../session/log.ts";
 import { queuedMessages, unansweredCalls } from "../session/state.ts";
 import type { QueuedMessage, SendOptions } from "./types.ts";
@@ -41,7 +41,7 @@ export function createInbox({ log, newId, queued, wake, injected }: InboxDeps): 
   const waiting = (): QueuedMessage[] => queuedMessages(state);
 
   function messageOf(content: ContentInput, { id = newId(), source }: Read): Omit<QueuedMessage, "as"> {
-    return { id: String(id).toWellFormed(), content: contentOf(content), source: sourceOf(source) };
+    return { id: String(id).toWellFormed(), content: userContent(content), source: sourceOf(source) };
   }
 
   const inbox: Inbox = {
@@ -99,6 +99,21 @@ export function createInbox({ log, newId, queued, wake, injected }: InboxDeps): 
 
   return inbox;
 }
+
+/** What a person or a program can say. Throws INVALID_CONTENT for nothing at all, and for what only a loop writes. */
+function userContent(input: ContentInput): readonly ContentBlock[] {
+  const content = contentOf(input);
+  if (content.length === 0) throw new TurnloopError("INVALID_CONTENT", "a message needs at least one block");
+  const odd = content.find((block) => !SAYABLE.has(block.type));
+  if (odd)
+    throw new TurnloopError(
+      "INVALID_CONTENT",
+      `a message cannot hold a ${odd.type} block; send text, files or sources`,
+    );
+  return content;
+}
+
+const SAYABLE: ReadonlySet<string> = new Set(["text", "file", "source"]);
 
 function checkSchema(schema: JsonSchema): JsonSchema {
   const copy = jsonCopy(schema);

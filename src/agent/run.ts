@@ -39,7 +39,8 @@ export interface RunResult<T = undefined> {
 
 /**
  * Sends, and follows the turn that takes the message. Leaving an iteration stops following and nothing else.
- * Two messages that one turn took share its result. Throws what `send` throws.
+ * Two messages that one turn took share its result. Throws what `send` throws, ABORTED for a signal that has
+ * aborted already, and UNSUPPORTED for `output`, which is not supported yet.
  */
 export function run(agent: Agent, content: ContentInput, options?: RunOptions): Run;
 export function run<T>(

@@ -21,7 +21,7 @@ export interface Stoppable {
 export function createStoppable(): Stoppable {
   const waiting = new Set<(error: unknown) => void>();
   let failure: Stoppable["failure"];
-  // Made when it is asked for: most work is never looked at from outside.
+  // Made when it is asked for: the births of agents are rarely looked at from outside.
   let controller: AbortController | undefined;
 
   function race<T>(value: PromiseLike<T>): Promise<T> {

@@ -74,7 +74,7 @@ export interface Agent {
   cancel(reason?: string, options?: { queue?: "drop" | "keep" }): void;
   /**
    * Answers; resolves when the answer is stored. The first answer wins. Rejects INTERACTION_RESOLVED,
-   * INTERACTION_NOT_FOUND, INVALID_ANSWER, UNAUTHORIZED.
+   * INTERACTION_NOT_FOUND, INVALID_ANSWER, UNAUTHORIZED, SESSION_CONFLICT, SESSION_CLOSED.
    */
   respond(interactionId: string, value: JsonValue | ApprovalAnswer | ClientToolAnswer): Promise<void>;
   /** Before running a client tool; resolves when stored. Rejects INTERACTION_CLAIMED. */
@@ -83,7 +83,7 @@ export interface Agent {
   configure(patch: Partial<CallConfig>): void;
   /** Resolves when no turn is open and none is about to open; when disposed, once the loop has ended. */
   whenIdle(): Promise<void>;
-  /** Resolves when everything accepted so far is stored. Rejects SESSION_DEGRADED, SESSION_CONFLICT, SESSION_LOST. */
+  /** Resolves when everything accepted so far is stored. Rejects SESSION_DEGRADED, SESSION_CONFLICT, SESSION_CLOSED. */
   flush(): Promise<void>;
   /** Sugar over `session.subscribe`. */
   on<T extends SessionEventType>(
@@ -113,7 +113,7 @@ export interface LifecycleOptions {
   owner?: Agent;
   /** Of the creation only; aborting it later does nothing. */
   signal?: AbortSignal;
-  /** What to do when another writer holds the session. Default `fail`: SESSION_CLAIMED at once. */
+  /** What to do when another writer holds the session. Not supported yet: giving it throws UNSUPPORTED. */
   claim?: "fail" | "wait" | "steal";
   claimTimeoutMs?: number;
 }
@@ -128,7 +128,7 @@ export interface CreateAgentOptions extends AgentOptions, LifecycleOptions {
 
 export interface ResumeAgentOptions extends AgentOptions, LifecycleOptions {
   id: string;
-  /** What becomes of a turn that was cut short. Default: the harness's. */
+  /** What becomes of a turn that was cut short. Default: the harness's. `continue` is not supported yet: UNSUPPORTED. */
   interrupted?: "close" | "continue";
 }
 
@@ -146,7 +146,7 @@ export interface ForkAgentOptions extends AgentOptions, LifecycleOptions {
   id?: string;
 }
 
-/** `Symbol.asyncDispose` where the platform has it; declared here so that no newer `lib` is needed. */
+/** What ends once, for everybody. */
 export interface Disposable {
   /** May be called again: everybody awaits the same end. */
   dispose(): Promise<void>;
@@ -175,9 +175,12 @@ export interface Agents {
    * tears it down.
    */
   open(options: OpenAgentOptions): Promise<AgentHandle>;
-  /** SESSION_EXISTS. */
+  /**
+   * Rejects SESSION_EXISTS, INVALID_ID, INVALID_CONTENT, INVALID_HEADER, INVALID_LOG (a seed), NO_ADAPTER,
+   * HARNESS_DISPOSED, AGENT_DISPOSED (the owner), STORAGE_FAILED; with the signal's reason, and with what `setup` threw.
+   */
   create(options?: CreateAgentOptions): Promise<AgentHandle>;
-  /** SESSION_NOT_FOUND, SESSION_LIVE. */
+  /** Like `create`, and SESSION_NOT_FOUND, SESSION_LIVE, UNKNOWN_VERSION, UNKNOWN_EVENT. */
   resume(options: ResumeAgentOptions): Promise<AgentHandle>;
   /** From a live or a stored session. SESSION_NOT_FOUND, SESSION_EXISTS, INVALID_BOUNDARY. */
   fork(options: ForkAgentOptions): Promise<AgentHandle>;

@@ -22,8 +22,8 @@ export type Resolution = NonNullable<InteractionState["resolved"]>;
 
 export interface Desk {
   /**
-   * Asks, unless it was asked before, and answers what was answered, once that is stored. `settled` is
-   * where an answer waits for the storage.
+   * Asks, unless it was asked before, and answers what was answered, once that is stored. Rejects
+   * INVALID_CONTENT, and what the storage rejects with.
    */
   ask(question: Question): Promise<Resolution>;
   respond(id: string, value: JsonValue): Promise<void>;

@@ -12,9 +12,9 @@ import { reopen } from "./reopen.ts";
 /** Where agents are entered, and what ends them. */
 export interface Owners {
   readonly registry: AgentRegistry;
-  /** Every agent that is being made or is live, with its owner and what ends it. */
   /** Throws when nothing new may begin. */
   readonly check: () => void;
+  /** Every agent that is being made or is live, with its owner and what ends it. */
   readonly lives: Map<Agent, { readonly owner: Agent | undefined; readonly begun: Begun }>;
 }
 

@@ -282,3 +282,18 @@ local("#58 a message is in the queue and in the log before it is told, so no lis
   await agent.whenIdle();
   expect(linesOf(model.requests[0]!.messages)).toEqual(["user: hello"]);
 });
+
+for (const [what, content] of [
+  ["nothing at all", []],
+  ["a tool call", [{ type: "tool-call", callId: "c", name: "x", arguments: "{}" }]],
+  ["a tool result", [{ type: "tool-result", callId: "c", name: "x", content: [], isError: false }]],
+  ["reasoning", [{ type: "reasoning", text: "hm" }]],
+] as const) {
+  anywhere(`#56 a message of ${what} is refused by every verb, and nothing is accepted`, async (open) => {
+    const agent = await open({ model: scriptedModel([]) });
+    for (const say of [agent.send, agent.steer, agent.inject]) {
+      expect(await codeOf(() => say(content))).toBe("INVALID_CONTENT");
+    }
+    expect(agent.session.events).toEqual([]);
+  });
+}

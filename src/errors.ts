@@ -86,8 +86,3 @@ function readFields(thrown: unknown): { code?: unknown; status?: unknown; retryA
     return { code: "UNKNOWN" };
   }
 }
-
-/** Ends a switch over a union: a new member is then a compile error. */
-export function assertNever(value: never): never {
-  throw new TurnloopError("UNKNOWN", `unexpected value: ${JSON.stringify(value)}`);
-}

@@ -30,7 +30,7 @@ export function clientTools(agent: Agent, bodies: ClientToolBodies): Unregister 
     }
     for (const one of open) {
       if (one.kind !== "client-tool" || one.claimedBy !== undefined || running.has(one.id)) continue;
-      if (Object.hasOwn(bodies, (one.payload as unknown as ClientToolPayload).tool)) void run(one);
+      if (Object.hasOwn(bodies, (one.payload as ClientToolPayload).tool)) void run(one);
     }
   }
 
@@ -38,7 +38,7 @@ export function clientTools(agent: Agent, bodies: ClientToolBodies): Unregister 
     const controller = new AbortController();
     running.set(id, controller);
     const { signal } = controller;
-    const { tool, arguments: args } = payload as unknown as ClientToolPayload;
+    const { tool, arguments: args } = payload as ClientToolPayload;
     try {
       await agent.claim(id);
       const answer = await body(tool, args, { callId: callId ?? id, signal });

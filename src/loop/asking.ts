@@ -34,7 +34,7 @@ export async function approve(
   });
   switch (outcome) {
     case "answered": {
-      const answer = value as unknown as ApprovalAnswer;
+      const answer = value as ApprovalAnswer;
       return answer.decision === "allow"
         ? undefined
         : (answer.reason ?? "the person who was asked has rejected the call");
@@ -76,7 +76,7 @@ export async function askClient(
   const { outcome, value } = await ask(turn, { id: `${callId}/client`, kind: "client-tool", payload, callId });
   if (outcome !== "answered")
     return errorOutcome(outcome === "expired" ? "no client has run it in time" : "the call was cancelled");
-  const answer = value as unknown as ClientToolAnswer;
+  const answer = value as ClientToolAnswer;
   return "error" in answer ? errorOutcome(answer.error) : outcomeOf(answer.value);
 }
 

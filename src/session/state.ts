@@ -35,7 +35,7 @@ export interface TurnState {
   /** The number of its last step. */
   steps: number;
   step: StepState | undefined;
-  /** Of all its steps, in the order of the answers. */
+  /** Those of the open step, and those that an earlier one has left without a result; in the order of the answers. */
   readonly calls: Map<string, CallState>;
   /** Why it was cancelled: the first reason. */
   cancelled: string | undefined;
@@ -195,6 +195,8 @@ function advanceStep(turn: TurnState, event: SessionEvent): void {
       return;
     case "step/end":
       turn.step = undefined;
+      // What is answered is history: a long turn costs no more per step than a short one.
+      for (const [callId, call] of turn.calls) if (call.answered) turn.calls.delete(callId);
       return;
     case "request/failed":
       if (step && event.data.next !== "fail") {

@@ -6,7 +6,7 @@ import type { Unregister } from "./hooks/types.ts";
 import { createAgents } from "./loop/agents.ts";
 import { usePlugin, type Ground } from "./loop/build.ts";
 import { startDeclared } from "./loop/declared.ts";
-import { createModels } from "./model/registry.ts";
+import { createModels, requireModel } from "./model/registry.ts";
 import type { Model } from "./model/types.ts";
 import { createPrompt } from "./prompt/prompt.ts";
 import type { Harness, HarnessOptions } from "./scope.ts";
@@ -40,7 +40,7 @@ export function createHarness(options: HarnessOptions = {}): Harness {
   const tools = createTools({ hooks, ...(options.toolOrder && { toolOrder: options.toolOrder }) });
   const prompt = createPrompt({ hooks, tools: { schemas: () => tools.ordered() } });
   const models = createModels(options.models);
-  const idempotent = (name: string): boolean => tools.lookup(name)?.idempotent === true;
+  const { idempotent } = tools;
   const sessions = createSessions({
     storage,
     clock,
@@ -109,12 +109,7 @@ export function createHarness(options: HarnessOptions = {}): Harness {
     prompt.variable("cwd", ({ session }) => session?.header.meta.cwd);
     for (const tool of options.tools ?? []) tools.register(tool);
     for (const plugin of options.plugins ?? []) harness.use(plugin);
-    if (typeof options.model === "string" && !models.get(options.model)) {
-      throw new TurnloopError(
-        "NO_ADAPTER",
-        `there is no model named ${options.model}; \`models\` and the plugins have ${models.names().join(", ") || "none"}`,
-      );
-    }
+    if (typeof options.model === "string") requireModel(models, options.model);
   }
 
   try {

@@ -5,6 +5,7 @@ import { contentOf, sourceOf } from "../model/content.ts";
 import type { ContentBlock, ContentInput } from "../model/types.ts";
 import type { Log } from "../session/log.ts";
 import { queuedMessages, unansweredCalls } from "../session/state.ts";
+import { APPEND } from "../session/surface.ts";
 import type { QueuedMessage, SendOptions } from "./types.ts";
 
 export interface Inbox {
@@ -33,8 +34,6 @@ export interface InboxDeps {
 }
 
 type Read = { readonly [K in keyof SendOptions]?: SendOptions[K] | undefined };
-
-const APPEND = Object.freeze({ surface: "append" as const });
 
 export function createInbox({ log, newId, queued, wake, injected }: InboxDeps): Inbox {
   const { state } = log;

@@ -14,6 +14,7 @@ import type {
 } from "../agent/types.ts";
 import { TurnloopError } from "../errors.ts";
 import { jsonEqual } from "../json.ts";
+import { requireModel } from "../model/registry.ts";
 import { exists, notFound } from "../storage/stored.ts";
 import type { Ground } from "./build.ts";
 import { cutForFork } from "./fork.ts";
@@ -53,12 +54,7 @@ export function createAgents(ground: Ground): AgentService {
 
   /** Throws for options that can never work. */
   function check({ model, claim, interrupted }: AgentOptions & LifecycleOptions & { interrupted?: string }): void {
-    if (model !== undefined && !models.get(model)) {
-      throw new TurnloopError(
-        "NO_ADAPTER",
-        `there is no model named ${model}; the harness knows ${models.names().join(", ") || "none"}`,
-      );
-    }
+    if (model !== undefined) requireModel(models, model);
     if (claim !== undefined) throw new TurnloopError("UNSUPPORTED", "`claim` is not supported yet");
     if (interrupted === "continue")
       throw new TurnloopError("UNSUPPORTED", '`interrupted: "continue"` is not supported yet');

@@ -4,6 +4,7 @@ import type { RequestErrorDecision } from "../hooks/map.ts";
 import { jsonCopy, jsonEqual } from "../json.ts";
 import { assemble, type AssembledBlock } from "../model/assemble.ts";
 import { answerBlocksOf } from "../model/content.ts";
+import { requireModel } from "../model/registry.ts";
 import type { CallConfig, ContentBlock, FinishReason, Message, RequestHeader, ToolSchema } from "../model/types.ts";
 import { chunksOfAttempt } from "../session/close.ts";
 import type { Log } from "../session/log.ts";
@@ -66,13 +67,7 @@ function writeHeader(turn: Turn, parts: RequestParts & { readonly config: CallCo
       `the agent ${agent.id} has no model; give one to createHarness or to the agent, or answer agent/request with one`,
     );
   }
-  const model = models.get(config.model);
-  if (!model)
-    throw new TurnloopError(
-      "NO_ADAPTER",
-      `there is no model named ${config.model}; the harness knows ${models.names().join(", ") || "none"}`,
-    );
-  const header: RequestHeader = Object.freeze({ config, modelId: model.id, ...rest });
+  const header: RequestHeader = Object.freeze({ config, modelId: requireModel(models, config.model).id, ...rest });
   const last = log.state.header;
   if (turn.instance.requested && last && jsonEqual(last, header)) return last;
   const reason = !last ? "initial" : turn.instance.requested ? "change" : "resume";

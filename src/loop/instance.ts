@@ -13,7 +13,7 @@ import type { Log } from "../session/log.ts";
 import type { Cite, SessionEventMap, SessionEventType, SurfaceOp } from "../session/types.ts";
 import type { Recorder } from "../storage/recorder.ts";
 import type { ToolLayer } from "../tools/registry.ts";
-import type { HookContext, ToolOutcome } from "../tools/types.ts";
+import type { CheckedContext, ToolOutcome } from "../tools/types.ts";
 
 export interface Instance {
   readonly agent: Agent;
@@ -52,7 +52,7 @@ export interface Turn {
   /** A policy has stopped it: nothing that waits can start it again. */
   terminal: boolean;
   /** Reasons to go on, which steer the next step. */
-  reasons: HookContext[];
+  reasons: CheckedContext[];
   /** Steps in a row that a failed request has ended. */
   failedSteps: number;
   /** Bodies that have finished, and whose results are not in the log yet. */

@@ -14,8 +14,7 @@ const CUT_SHORT = 3;
 export function reopen({ log, report, tools, agent }: Instance): void {
   if (log.seq === 0) return;
   log.unheard(() => {
-    const idempotent = (name: string): boolean => tools.lookup(name)?.idempotent === true;
-    repair(log, idempotent);
+    repair(log, tools.idempotent);
     // Whoever had claimed a client tool has gone with the host.
     for (const interaction of log.state.interactions.values()) interaction.claimedBy = undefined;
 

@@ -144,7 +144,7 @@ function commit(turn: Turn, call: CallState, execution: ToolExecution, { outcome
     writeResult(log, call, outcome);
     for (const { content, source } of contexts) {
       const id = contextId(callId, log.state.accepted);
-      log.write("inbox/queued", { id, content: content as never, source, as: "inject" });
+      log.write("inbox/queued", { id, content, source, as: "inject" });
     }
   });
   turn.outcomes.delete(callId);

@@ -6,8 +6,9 @@ import { contentOf } from "../model/content.ts";
 import type { MessageSource } from "../model/types.ts";
 import { closeTurn } from "../session/close.ts";
 import { isParked, queuedMessages, type InboxEntry } from "../session/state.ts";
+import { APPEND } from "../session/surface.ts";
 import type { TurnEndReason } from "../session/types.ts";
-import type { HookContext } from "../tools/types.ts";
+import type { CheckedContext } from "../tools/types.ts";
 import { cutOfTurn } from "./answer.ts";
 import { at, write, type Instance, type Turn } from "./instance.ts";
 import { runStep } from "./step.ts";
@@ -35,8 +36,7 @@ export async function runTurn(instance: Instance, activity: Activity): Promise<b
   } catch (thrown) {
     reason = endOf(turn, thrown);
   }
-  const parked =
-    reason.kind === "disposed" && isParked(log.state, (name) => instance.tools.lookup(name)?.idempotent === true);
+  const parked = reason.kind === "disposed" && isParked(log.state, instance.tools.idempotent);
   if (!parked) close(turn, reason);
   return turn.terminal;
 }
@@ -83,7 +83,7 @@ async function submit(turn: Turn, { id, content, source }: InboxEntry): Promise<
   const { signal } = turn.activity;
   let decision: PromptDecision;
   let replaced = content;
-  let added: HookContext | undefined;
+  let added: CheckedContext | undefined;
   try {
     decision = await turn.activity.wait(
       hooks.waterfall("agent/prompt-submit", { agent, id, content, source, signal }, () => ALLOW),
@@ -106,13 +106,11 @@ async function submit(turn: Turn, { id, content, source }: InboxEntry): Promise<
     return decision;
   }
   write(turn, "user/message", { id, content: replaced, source }, APPEND);
-  if (added)
-    write(turn, "context/message", { id: newId(), content: contentOf(added.content), source: added.source }, APPEND);
+  if (added) write(turn, "context/message", { id: newId(), ...added }, APPEND);
   return decision;
 }
 
 const ALLOW: PromptDecision = Object.freeze({ kind: "allow" });
-const APPEND = Object.freeze({ surface: "append" as const });
 
 /** How a turn that threw has ended: a disposal beats a cancel, and both beat what the hooks then threw. */
 function endOf(turn: Turn, thrown: unknown): TurnEndReason {

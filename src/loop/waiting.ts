@@ -2,14 +2,13 @@
 import { queuedMessages, type InboxEntry } from "../session/state.ts";
 import { TurnloopError } from "../errors.ts";
 import { contentOf, sourceOf } from "../model/content.ts";
-import type { HookContext } from "../tools/types.ts";
+import type { CheckedContext, HookContext } from "../tools/types.ts";
 import type { Log } from "../session/log.ts";
+import { APPEND } from "../session/surface.ts";
 import { write, type Turn } from "./instance.ts";
 
-const APPEND = Object.freeze({ surface: "append" as const });
-
 /** Context from a hook, checked. It must say who speaks. */
-export function contextOf({ content, source }: HookContext): HookContext {
+export function contextOf({ content, source }: HookContext): CheckedContext {
   if (source === undefined) throw new TurnloopError("INVALID_CONTENT", "context from a hook needs a `source`");
   return { content: contentOf(content), source: sourceOf(source) };
 }
@@ -49,7 +48,7 @@ export function writeSteering(turn: Turn): boolean {
   const queued = queuedMessages(log.state).filter((entry) => entry.as === "steer");
   turn.reasons = [];
   for (const { content, source } of reasons) {
-    write(turn, "steering/message", { turn: turn.number, id: newId(), content: contentOf(content), source }, APPEND);
+    write(turn, "steering/message", { turn: turn.number, id: newId(), content, source }, APPEND);
   }
   for (const { id, content, source } of queued) {
     write(turn, "steering/message", { turn: turn.number, id, content, source }, APPEND);

@@ -42,3 +42,11 @@ function checkModel(name: unknown, model: unknown): void {
     );
   }
 }
+
+/** The model of a route. Throws NO_ADAPTER, naming those that there are. */
+export function requireModel(models: ModelRegistry, name: string): Model {
+  const model = models.get(name);
+  if (model) return model;
+  const known = models.names().join(", ") || "none";
+  throw new TurnloopError("NO_ADAPTER", `there is no model named ${name}; the harness knows ${known}`);
+}

@@ -81,7 +81,7 @@ export function writeResult(log: Log, call: CallState, result: ResultData, time?
 }
 
 /** What the last attempt has streamed of text and reasoning is kept, marked as interrupted. */
-export function keepPartialAnswer(log: Log, time?: number): void {
+function keepPartialAnswer(log: Log, time?: number): void {
   const { open, header } = log.state;
   const { chunks, cites } = chunksOfAttempt(log);
   const { content, usage } = readablePart(chunks);

@@ -3,6 +3,9 @@ import { TurnloopError } from "../errors.ts";
 import type { ContentBlock, Message, MessageSource, ToolCallBlock } from "../model/types.ts";
 import type { SessionEvent } from "./types.ts";
 
+/** For an event that is a message of the history, behind what is there. */
+export const APPEND = Object.freeze({ surface: "append" as const });
+
 /** An assistant message whose calls are not all answered yet, and what has come since. */
 interface OpenGroup {
   readonly message: Message;

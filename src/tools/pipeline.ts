@@ -6,8 +6,15 @@ import { jsonCopy, type JsonValue } from "../json.ts";
 import type { Tool } from "./define.ts";
 import type { Validation } from "./schema.ts";
 import type { Guard } from "./registry.ts";
-import { checkOutcome, errorOutcome } from "./result.ts";
-import type { HookContext, PostToolDecision, PreToolDecision, ToolExecution, ToolOutcome } from "./types.ts";
+import { checkContext, checkOutcome, errorOutcome } from "./result.ts";
+import type {
+  CheckedContext,
+  HookContext,
+  PostToolDecision,
+  PreToolDecision,
+  ToolExecution,
+  ToolOutcome,
+} from "./types.ts";
 
 /** What a model wrote as arguments: the JSON, frozen; or the text as it is, where it is none. */
 export interface ParsedArguments {
@@ -81,7 +88,7 @@ export function guarded(guards: readonly Guard[], execution: ToolExecution): str
 
 export interface Finished {
   readonly outcome: ToolOutcome;
-  readonly contexts: readonly HookContext[];
+  readonly contexts: readonly CheckedContext[];
 }
 
 /** What the model reads in the end: accepted, replaced or blocked by the policies behind the body. */
@@ -107,7 +114,7 @@ export async function postExecute(hooks: Dispatch, execution: ToolExecution, out
   }
 }
 
-const NONE: readonly HookContext[] = Object.freeze([]);
+const NONE: readonly CheckedContext[] = Object.freeze([]);
 const ACCEPT: PostToolDecision = Object.freeze({ kind: "accept" });
 
 function finish(
@@ -115,7 +122,6 @@ function finish(
   own: HookContext | undefined,
   { additionalContext: added }: PostToolDecision,
 ): Finished {
-  const context = (given: HookContext | undefined): HookContext[] =>
-    given ? [checkOutcome({ content: [], isError: false, additionalContext: given }).additionalContext!] : [];
-  return { outcome: checkOutcome(outcome), contexts: [...context(own), ...context(added)] };
+  const contexts = [own, added].flatMap((given) => (given ? [checkContext(given)] : []));
+  return { outcome: checkOutcome(outcome), contexts };
 }

@@ -13,6 +13,8 @@ export interface ToolLayer extends ToolRegistry {
   readonly inside: Inside;
   /** One that is visible here. */
   lookup(name: string): Tool | undefined;
+  /** Whether a visible tool of this name may be run again after a crash. */
+  idempotent(name: string): boolean;
   /** Whether any layer has it, hidden or not. */
   knows(name: string): boolean;
   /** Those of the harness first. */
@@ -126,6 +128,7 @@ export function createTools({ hooks, toolOrder, parent }: ToolDeps): ToolLayer {
 
     get: (name) => layer.lookup(name)?.definition,
     lookup: (name) => tools.get(name)?.tool ?? (hidden(name) ? undefined : parent?.lookup(name)),
+    idempotent: (name) => layer.lookup(name)?.idempotent === true,
     knows: (name) => tools.has(name) || (parent?.knows(name) ?? false),
     guards: () => (parent ? [...parent.guards(), ...guards] : guards),
     schemas: () => structuredClone(layer.ordered()) as ToolSchema[],

@@ -4,7 +4,7 @@ import { jsonCopy, type JsonValue } from "../json.ts";
 import { contentOf, sourceOf } from "../model/content.ts";
 import type { ContentBlock, ContentInput } from "../model/types.ts";
 import { sayJson } from "./say-json.ts";
-import type { HookContext, ToolOutcome } from "./types.ts";
+import type { CheckedContext, HookContext, ToolOutcome } from "./types.ts";
 
 /** Recognised across duplicate installs of the package. */
 const MARK = Symbol.for("turnloop.tool-result");
@@ -54,8 +54,17 @@ export function errorOutcome(reason: unknown, error = structureOf(reason)): Tool
 /** An outcome that a hook answered, detached and frozen. Throws INVALID_OUTCOME. */
 export function checkOutcome(value: unknown): ToolOutcome {
   if (typeof value === "object" && value !== null && checked.has(value as ToolOutcome)) return value as ToolOutcome;
+  return refusing(() => outcome(copyOutcome(value)));
+}
+
+/** The context that comes with one, detached and frozen. Throws INVALID_OUTCOME. */
+export function checkContext(value: HookContext): CheckedContext {
+  return refusing(() => copyContext(value));
+}
+
+function refusing<T>(copy: () => T): T {
   try {
-    return outcome(copyOutcome(value));
+    return copy();
   } catch (cause) {
     throw new TurnloopError(
       "INVALID_OUTCOME",
@@ -85,7 +94,7 @@ function copyError(error: unknown): NonNullable<ToolOutcome["error"]> {
   return jsonCopy({ name, code });
 }
 
-function copyContext({ content, source }: HookContext): HookContext {
+function copyContext({ content, source }: HookContext): CheckedContext {
   if (source === undefined) throw new TypeError("additionalContext needs a source: say who speaks");
   return Object.freeze({ content: contentOf(content), source: sourceOf(source) });
 }

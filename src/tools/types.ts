@@ -103,6 +103,12 @@ export interface HookContext {
   readonly source: MessageSource;
 }
 
+/** The same, checked: detached and frozen. */
+export interface CheckedContext {
+  readonly content: readonly ContentBlock[];
+  readonly source: MessageSource;
+}
+
 /** `deny` beats `ask` beats `allow`: a listener that wants to be strict asks `next()` first. */
 export type PreToolDecision =
   | { readonly kind: "allow" }

@@ -64,6 +64,8 @@ test("a tool waits for approval; allowed it runs, denied it does not", async () 
   await answers(visit).getByText("the user did not allow it").last().waitFor();
   await visit.say("Show my notes");
   await answers(visit).getByText("Your notes:").waitFor();
+  // The list is still being written when its heading is there.
+  await answers(visit).last().getByText("buy oat milk").waitFor();
   expect(await answers(visit).last().innerText()).toContain("buy oat milk");
 });
 

@@ -5,7 +5,7 @@ import { jsonCopy } from "../json.ts";
 import { blocksOf } from "../model/content.ts";
 import type { Message } from "../model/types.ts";
 import type { TurnEndReason } from "../session/types.ts";
-import { requestAnswer, type RequestParts } from "./answer.ts";
+import { requestAnswer, type RequestParts } from "./request.ts";
 import { at, write, type Turn } from "./instance.ts";
 import { runTools } from "./tool-batch.ts";
 import { contextOf, isSteered, writeSteering, writeWaiting } from "./waiting.ts";

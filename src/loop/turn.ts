@@ -9,7 +9,7 @@ import { isParked, queuedMessages, type InboxEntry } from "../session/state.ts";
 import { APPEND } from "../session/surface.ts";
 import type { TurnEndReason } from "../session/types.ts";
 import type { CheckedContext } from "../tools/types.ts";
-import { cutOfTurn } from "./answer.ts";
+import { cutOfTurn } from "./request.ts";
 import { at, write, type Instance, type Turn } from "./instance.ts";
 import { runStep } from "./step.ts";
 import { leftOver, tellResult } from "./tool-call.ts";

@@ -26,6 +26,8 @@ const HOUSE = {
   "src/testing/index.ts": `import { createHarness } from "../index.ts"; export const scripted = createHarness;`,
   "adapters/model/ai.ts": `import type { Model } from "vendor"; import { createHarness } from "../../src/core.ts"; export type M = Model; export const ai = createHarness;`,
   "adapters/ui/react.ts": `export const use = 1;`,
+  "adapters/transport/host.ts": `export const serve = 1;`,
+  "adapters/host/node.ts": `import { createServer } from "node:http"; import { serve } from "../transport/host.ts"; export const host = [createServer, serve];`,
 };
 
 function broken(changes: Readonly<Record<string, string>>): readonly string[] {
@@ -68,6 +70,7 @@ test.for([
     "own folder",
   ],
   ["an adapter looks at another", "adapters/model/ai.ts", `import { use } from "../ui/react.ts";`, "own folder"],
+  ["a transport knows a host", "adapters/transport/host.ts", `import { host } from "../host/node.ts";`, "own folder"],
   ["an adapter imports what nobody installs", "adapters/model/ai.ts", `import x from "vendors/deep";`, "optional peer"],
   ["src imports a package", "src/errors.ts", `import type { X } from "vendor";`, "outside src"],
   ["src imports a builtin", "src/errors.ts", `import { join } from "node:path";`, "outside src"],

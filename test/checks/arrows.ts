@@ -8,6 +8,7 @@ const ROWS: readonly (readonly string[])[] = [
   ["plugins", "view"],
   ["core"],
   ["harness"],
+  ["life"],
   ["loop"],
   ["agent", "tools", "prompt", "interaction", "storage"],
   ["session"],
@@ -21,6 +22,9 @@ const STRANGERS: ReadonlySet<string> = new Set(["plugins", "view"]);
 const CORE = "src/core.ts";
 /** Of the core, and of the whole package. */
 const FACES: ReadonlySet<string> = new Set([CORE, "src/index.ts"]);
+
+/** Modules that a platform brings along; the adapters of that platform import them. */
+const PLATFORM = /^(node|cloudflare):/;
 
 /**
  * Every broken rule among the files, given as path and text; empty when all is well. `vendors` are the
@@ -41,7 +45,7 @@ export function brokenRules(files: ReadonlyMap<string, string>, vendors: Readonl
 
 function wrongPackage({ from, to }: Import, vendors: ReadonlySet<string>): string | undefined {
   if (from.startsWith("src/")) return "src imports nothing from outside src";
-  if (to === "turnloop") return undefined;
+  if (to === "turnloop" || PLATFORM.test(to)) return undefined;
   const name = to.split("/", to.startsWith("@") ? 2 : 1).join("/");
   return vendors.has(name) ? undefined : "an adapter's vendor must be a dependency or an optional peer";
 }
@@ -49,7 +53,9 @@ function wrongPackage({ from, to }: Import, vendors: ReadonlySet<string>): strin
 function wrongFile({ from, to, type }: Import, files: ReadonlyMap<string, string>): string | undefined {
   if (!files.has(to)) return "there is no such file";
   if (from.startsWith("adapters/")) {
-    return FACES.has(to) || isOwnFolder(from, to) ? undefined : "an adapter sees the public faces and its own folder";
+    return FACES.has(to) || isOwnFolder(from, to) || isHosted(from, to)
+      ? undefined
+      : "an adapter sees the public faces and its own folder";
   }
   if (!to.startsWith("src/")) return "src imports nothing from outside src";
   const [mine, theirs] = [partOf(from), partOf(to)];
@@ -75,6 +81,11 @@ function rowOf(part: string): number {
 function isOwnFolder(from: string, to: string): boolean {
   const folder = posix.dirname(from);
   return posix.dirname(to) === folder || (folder !== "adapters" && to.startsWith(`${folder}/`));
+}
+
+/** A host puts agents on a platform: it holds the platform's storage, and the near end of its transports. */
+function isHosted(from: string, to: string): boolean {
+  return from.startsWith("adapters/host/") && /^adapters\/(storage|transport)\//.test(to);
 }
 
 /** Circles of value imports, each told once. */

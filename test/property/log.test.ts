@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { TurnloopError, type Message, type SessionEvent, type SessionHeader } from "turnloop";
 import { describe, expect, test } from "vitest";
-import { cutForFork } from "../../src/loop/fork.ts";
+import { cutForFork } from "../../src/life/fork.ts";
 import { createLog, type Log } from "../../src/session/log.ts";
 import { checkEvent } from "../../src/session/shapes.ts";
 import { repair } from "../../src/storage/live.ts";

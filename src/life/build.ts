@@ -13,7 +13,7 @@ import type { LiveSession } from "../storage/live.ts";
 import type { Archive } from "../storage/archive.ts";
 import type { SessionStore } from "../storage/sessions.ts";
 import { createTools, type ToolLayer } from "../tools/registry.ts";
-import type { Instance } from "./instance.ts";
+import type { Instance } from "../loop/instance.ts";
 
 /** What all agents of a harness share. */
 export interface Ground {

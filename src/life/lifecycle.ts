@@ -6,7 +6,7 @@ import { messageOf, TurnloopError } from "../errors.ts";
 import type { Opening } from "../storage/sessions.ts";
 import type { Archive } from "../storage/archive.ts";
 import { build, type Built, type Ground } from "./build.ts";
-import { drive } from "./driver.ts";
+import { drive } from "../loop/driver.ts";
 import { reopen } from "./reopen.ts";
 
 /** Where agents are entered, and what ends them. */

@@ -1,8 +1,8 @@
 /** What is made right when a session is opened, before anybody is told of it. */
 import { queuedMessages } from "../session/state.ts";
 import { repair } from "../storage/live.ts";
-import type { Instance } from "./instance.ts";
-import { writeWaiting } from "./waiting.ts";
+import type { Instance } from "../loop/instance.ts";
+import { writeWaiting } from "../loop/waiting.ts";
 
 /** A message that has cut short so many turns is not tried again. */
 const CUT_SHORT = 3;

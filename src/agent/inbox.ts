@@ -37,7 +37,7 @@ type Read = { readonly [K in keyof SendOptions]?: SendOptions[K] | undefined };
 
 export function createInbox({ log, newId, queued, wake, injected }: InboxDeps): Inbox {
   const { state } = log;
-  const waiting = (): QueuedMessage[] => queuedMessages(state);
+  const waiting = (): readonly QueuedMessage[] => queuedMessages(state);
 
   function messageOf(content: ContentInput, { id = newId(), source }: Read): Omit<QueuedMessage, "as"> {
     return { id: String(id).toWellFormed(), content: userContent(content), source: sourceOf(source) };

@@ -13,27 +13,36 @@ export interface Stoppable {
   check(): void;
   /**
    * Awaits what hooks, models, tools and stores answer. A stop wins over all of them, so that nothing deaf
-   * can hold it up; what they settle to later is ignored.
+   * can hold it up; what they settle to later is ignored. `leave` is called when it does win.
    */
-  wait<T>(value: Awaitable<T>): Awaitable<T>;
+  wait<T>(value: Awaitable<T>, leave?: () => void): Awaitable<T>;
 }
 
 export function createStoppable(): Stoppable {
-  const waiting = new Set<(error: unknown) => void>();
+  // Few wait at a time, and each for a moment only: a list is lighter than a set.
+  let waiting: ((error: unknown) => void)[] = [];
   let failure: Stoppable["failure"];
   // Made when it is asked for: the births of agents are rarely looked at from outside.
   let controller: AbortController | undefined;
 
-  function race<T>(value: PromiseLike<T>): Promise<T> {
+  function race<T>(value: PromiseLike<T>, leave: (() => void) | undefined): Promise<T> {
     return new Promise((resolve, reject) => {
-      waiting.add(reject);
+      const stop = (error: unknown): void => {
+        reject(error);
+        leave?.();
+      };
+      const done = (): void => {
+        const place = waiting.indexOf(stop);
+        if (place >= 0) waiting.splice(place, 1);
+      };
+      waiting.push(stop);
       value.then(
         (result) => {
-          waiting.delete(reject);
+          done();
           resolve(result);
         },
         (thrown: unknown) => {
-          waiting.delete(reject);
+          done();
           reject(thrown);
         },
       );
@@ -53,21 +62,23 @@ export function createStoppable(): Stoppable {
     },
     stop(error) {
       failure = { error };
-      for (const reject of [...waiting]) reject(error);
-      waiting.clear();
+      const all = waiting;
+      waiting = [];
+      for (const end of all) end(error);
       controller?.abort(error);
     },
     check() {
       if (failure) throw failure.error;
     },
-    wait(value) {
+    wait(value, leave) {
       if (!isThenable(value)) {
         if (failure) throw failure.error;
         return value;
       }
-      if (!failure) return race(value);
+      if (!failure) return race(value, leave);
       // It is not waited for, and may fail unheard.
       value.then(undefined, () => {});
+      leave?.();
       throw failure.error;
     },
   };

@@ -24,8 +24,10 @@ type Patch<K extends HookName> = HookMap[K] extends { readonly patch: infer N } 
 
 /** The dispatching side of a layer of hooks. */
 export interface Dispatch extends Hooks {
-  /** For the layer above. */
-  readonly layer: Layer;
+  /** For the layer above: counts changes, of this layer and of those below. */
+  version(): number;
+  /** All who hear it, in the order in which they are asked. */
+  listeners(name: string): readonly Listener[];
   /** Whether anybody would hear it. */
   heard(name: HookName): boolean;
   emit<K extends EmitName>(name: K, payload: Payload<K>): void;
@@ -50,52 +52,43 @@ export interface Dispatch extends Hooks {
 
 type Listener = (payload: never, next?: (patch?: never) => Promise<unknown>) => unknown;
 
-export interface Row {
+/** Copied on write, so a dispatch under way keeps the listeners that it began with. */
+interface Row {
   first: readonly Listener[];
   last: readonly Listener[];
-}
-
-/** One layer. Its rows are copied on write, so a dispatch under way keeps the listeners that it began with. */
-export interface Layer {
-  version: number;
-  closed: boolean;
-  readonly rows: Map<string, Row>;
 }
 
 const NOBODY: readonly Listener[] = [];
 
 /** A layer of hooks above `parent`, whose listeners it dispatches to as well. */
 export function createHooks(report: Report, parent?: Dispatch): Dispatch {
-  const layer: Layer = { version: 0, closed: false, rows: new Map() };
-  const below = parent?.layer;
+  const rows = new Map<string, Row>();
   const merged = new Map<string, readonly Listener[]>();
+  let changes = 0;
   let seen = 0;
+  let closed = false;
 
-  /** The row of a hook: what was prepended here, the layer below, then the rest of this one. */
+  const version = (): number => changes + (parent?.version() ?? 0);
+
+  /** What was prepended here, the layer below, then the rest of this one. */
   function listeners(name: string): readonly Listener[] {
-    const version = layer.version + (below?.version ?? 0);
-    if (version !== seen) {
+    const mine = rows.get(name);
+    if (!mine) return parent?.listeners(name) ?? NOBODY;
+    const now = version();
+    if (now !== seen) {
       merged.clear();
-      seen = version;
+      seen = now;
     }
     let row = merged.get(name);
-    if (row === undefined) {
-      const mine = layer.rows.get(name);
-      const theirs = below?.rows.get(name);
-      row = [
-        ...(mine?.first ?? NOBODY),
-        ...(theirs?.first ?? NOBODY),
-        ...(theirs?.last ?? NOBODY),
-        ...(mine?.last ?? NOBODY),
-      ];
-      merged.set(name, row);
-    }
+    if (!row) merged.set(name, (row = [...mine.first, ...(parent?.listeners(name) ?? NOBODY), ...mine.last]));
     return row;
   }
 
   function change(name: string, next: (row: Row) => Row): void {
-    layer.rows.set(name, next(layer.rows.get(name) ?? { first: NOBODY, last: NOBODY }));
-    layer.version += 1;
+    const row = next(rows.get(name) ?? { first: NOBODY, last: NOBODY });
+    if (row.first.length + row.last.length > 0) rows.set(name, row);
+    else rows.delete(name);
+    changes += 1;
   }
 
   function failed(name: string, cause: unknown): void {
@@ -103,7 +96,8 @@ export function createHooks(report: Report, parent?: Dispatch): Dispatch {
   }
 
   const dispatch: Dispatch = {
-    layer,
+    version,
+    listeners,
 
     on(name, listener, options: HookOptions = {}): Unregister {
       if (typeof listener !== "function") {
@@ -127,7 +121,7 @@ export function createHooks(report: Report, parent?: Dispatch): Dispatch {
     },
 
     checkOpen() {
-      if (layer.closed) throw new TurnloopError("SCOPE_CLOSED", "this layer is unwound; register on one that is alive");
+      if (closed) throw new TurnloopError("SCOPE_CLOSED", "this layer is unwound; register on one that is alive");
     },
 
     heard: (name) => listeners(name).length > 0,
@@ -177,9 +171,9 @@ export function createHooks(report: Report, parent?: Dispatch): Dispatch {
     },
 
     unwind() {
-      layer.closed = true;
-      layer.rows.clear();
-      layer.version += 1;
+      closed = true;
+      rows.clear();
+      changes += 1;
     },
   };
   return dispatch;

@@ -134,6 +134,7 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
     flush: live.flush,
     tellError,
     prefix: undefined,
+    base: undefined,
     requested: false,
   };
   return {

@@ -9,6 +9,7 @@ import type { PreToolDecision, ToolExecution, ToolOutcome } from "../tools/types
 import type { Turn } from "./instance.ts";
 
 async function ask({ instance, activity }: Turn, question: Question): Promise<Resolution> {
+  activity.check();
   return activity.wait(instance.desk.ask(question));
 }
 

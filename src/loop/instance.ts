@@ -6,6 +6,7 @@ import type { Report } from "../errors.ts";
 import type { Dispatch } from "../hooks/hooks.ts";
 import type { AtTurn } from "../hooks/map.ts";
 import type { Desk } from "../interaction/desk.ts";
+import type { JsonSchema } from "../json.ts";
 import type { CallConfig, Message, ModelRegistry } from "../model/types.ts";
 import type { PromptLayer } from "../prompt/prompt.ts";
 import type { Clock } from "../scope.ts";
@@ -38,6 +39,14 @@ export interface Instance {
   tellError(error: unknown): void;
   /** Composed before the first request, and kept. */
   prefix: readonly Message[] | undefined;
+  /** What a request is asked with, as long as nothing is configured anew. */
+  base:
+    | {
+        readonly configured: Partial<CallConfig>;
+        readonly output: JsonSchema | undefined;
+        readonly config: CallConfig;
+      }
+    | undefined;
   /** Whether this instance has logged the header of a request. */
   requested: boolean;
 }

@@ -27,7 +27,9 @@ export async function requestAnswer(turn: Turn, parts: RequestParts, history: re
   const { instance, activity } = turn;
   const { hooks, clock } = instance;
   const base = baseConfig(turn);
-  let config = await activity.wait(hooks.waterfall("agent/request", { ...at(turn), config: base }, () => base));
+  let config = hooks.heard("agent/request")
+    ? await activity.wait(hooks.waterfall("agent/request", { ...at(turn), config: base }, () => base))
+    : base;
   for (;;) {
     const header = writeHeader(turn, { ...parts, config: config === base ? base : jsonCopy(config) });
     let failure: RequestFailure;
@@ -52,9 +54,14 @@ export async function requestAnswer(turn: Turn, parts: RequestParts, history: re
 /** The options of the agent, what `configure` has logged, and what the message of this turn asks for. */
 function baseConfig({ instance }: Turn): CallConfig {
   const { configured, open } = instance.log.state;
-  const config = { ...instance.config, ...configured };
-  if (open?.output) config.responseFormat = Object.freeze({ type: "json", schema: open.output });
-  return Object.freeze(config);
+  const output = open!.output;
+  let { base } = instance;
+  if (base?.configured !== configured || base.output !== output) {
+    const config = { ...instance.config, ...configured };
+    if (output) config.responseFormat = Object.freeze({ type: "json", schema: output });
+    base = instance.base = { configured, output, config: Object.freeze(config) };
+  }
+  return base.config;
 }
 
 /** Logs the header when it is new to this instance or differs from the last one. */
@@ -67,13 +74,24 @@ function writeHeader(turn: Turn, parts: RequestParts & { readonly config: CallCo
       `the agent ${agent.id} has no model; give one to createHarness or to the agent, or answer agent/request with one`,
     );
   }
-  const header: RequestHeader = Object.freeze({ config, modelId: requireModel(models, config.model).id, ...rest });
+  const modelId = requireModel(models, config.model).id;
   const last = log.state.header;
-  if (turn.instance.requested && last && jsonEqual(last, header)) return last;
-  const reason = !last ? "initial" : turn.instance.requested ? "change" : "resume";
+  const { requested } = turn.instance;
+  if (requested && last && isSame(last, { config, modelId, ...rest })) return last;
+  const header: RequestHeader = Object.freeze({ config, modelId, ...rest });
+  const reason = !last ? "initial" : requested ? "change" : "resume";
   turn.instance.requested = true;
   write(turn, "request/header", { header, reason });
   return header;
+}
+
+/** From one step to the next the parts are mostly the same objects. */
+function isSame(a: RequestHeader, b: RequestHeader): boolean {
+  return (
+    a.modelId === b.modelId &&
+    a.system === b.system &&
+    (["config", "tools", "prefix"] as const).every((part) => a[part] === b[part] || jsonEqual(a[part], b[part]))
+  );
 }
 
 async function decide(turn: Turn, failure: RequestFailure): Promise<RequestErrorDecision> {
@@ -141,7 +159,9 @@ async function writeAnswer(turn: Turn, header: RequestHeader): Promise<void> {
   const naming = nameCalls(turn);
   const model = header.modelId ?? header.config.model;
   const message: Message = Object.freeze({ role: "assistant", content: whole(naming.own(blocks)), model });
-  const answer = await activity.wait(hooks.waterfall("agent/step-result", { ...at(turn), message }, () => message));
+  const answer = hooks.heard("agent/step-result")
+    ? await activity.wait(hooks.waterfall("agent/step-result", { ...at(turn), message }, () => message))
+    : message;
   const content = answer === message ? message.content : whole(naming.added(answerBlocksOf(jsonCopy(answer?.content))));
 
   if (finish?.kind === "stop" && content.length === 0) {

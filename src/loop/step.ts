@@ -1,12 +1,15 @@
 /** A step: one request, the tool calls of its answer, and the question whether there is another. */
 import { TurnloopError } from "../errors.ts";
+import { isThenable } from "../hooks/hooks.ts";
 import type { ContinuationDecision } from "../hooks/map.ts";
+import type { Awaitable } from "../hooks/types.ts";
 import { jsonCopy } from "../json.ts";
 import { blocksOf } from "../model/content.ts";
 import type { Message } from "../model/types.ts";
+import type { Composed } from "../prompt/prompt.ts";
 import type { TurnEndReason } from "../session/types.ts";
 import { requestAnswer, type RequestParts } from "./request.ts";
-import { at, write, type Turn } from "./instance.ts";
+import { at, write, type Instance, type Turn } from "./instance.ts";
 import { runTools } from "./tool-batch.ts";
 import { contextOf, isSteered, writeSteering, writeWaiting } from "./waiting.ts";
 
@@ -31,9 +34,12 @@ async function openStep(turn: Turn): Promise<boolean> {
   const { hooks, log } = instance;
   writeSteering(turn);
   const step = log.state.open!.steps + 1;
-  const parts = await assemble(turn);
-  const { system = "", prefix = [] } = parts;
-  await activity.wait(hooks.serial("agent/pre-step", { ...at(turn, step), system, prefix }));
+  const assembling = assemble(turn);
+  const parts = isThenable(assembling) ? await assembling : assembling;
+  if (hooks.heard("agent/pre-step")) {
+    const { system = "", prefix = [] } = parts;
+    await activity.wait(hooks.serial("agent/pre-step", { ...at(turn, step), system, prefix }));
+  }
   const history = log.session.deriveMessages();
   write(turn, "step/start", { turn: turn.number, step });
   const answered = await requestAnswer(turn, parts, history);
@@ -46,18 +52,27 @@ function endStep(turn: Turn): void {
   write(turn, "step/end", { turn: turn.number, step });
 }
 
-/** The system prompt, the tools and the prefix. What is empty is absent. */
-async function assemble(turn: Turn): Promise<RequestParts> {
+/** The system prompt, the tools and the prefix. */
+function assemble(turn: Turn): Awaitable<RequestParts> {
   const { instance, activity } = turn;
-  const { agent, prompt, tools: layer } = instance;
-  const assembly = await activity.wait(prompt.assemble({ agent, session: agent.session }));
-  const system = prompt.render(assembly);
-  const tools = assembly.tools === layer.ordered() ? assembly.tools : jsonCopy(assembly.tools);
-  instance.prefix ??= await composePrefix(turn);
+  const { agent, prompt, prefix } = instance;
+  const composed = activity.wait(prompt.compose({ agent, session: agent.session }));
+  if (prefix && !isThenable(composed)) return partsOf(instance, composed, prefix);
+  return (async () => {
+    const whole = await composed;
+    instance.prefix ??= await composePrefix(turn);
+    return partsOf(instance, whole, instance.prefix);
+  })();
+}
+
+/** What is empty is absent. */
+function partsOf({ tools: layer }: Instance, composed: Composed, prefix: readonly Message[]): RequestParts {
+  const { system } = composed;
+  const tools = composed.tools === layer.ordered() ? composed.tools : jsonCopy(composed.tools);
   return {
     ...(system !== "" && { system }),
     ...(tools.length > 0 && { tools }),
-    ...(instance.prefix.length > 0 && { prefix: instance.prefix }),
+    ...(prefix.length > 0 && { prefix }),
   };
 }
 
@@ -84,9 +99,11 @@ async function conclude(turn: Turn, goesOn: boolean): Promise<TurnEndReason | un
   const { instance, activity } = turn;
   const { hooks } = instance;
   const proposed: ContinuationDecision = { action: goesOn ? "continue" : "stop" };
-  const decision = await activity.wait(
-    hooks.waterfall("agent/turn-continuation", { ...at(turn), decision: proposed }, () => proposed),
-  );
+  const decision = hooks.heard("agent/turn-continuation")
+    ? await activity.wait(
+        hooks.waterfall("agent/turn-continuation", { ...at(turn), decision: proposed }, () => proposed),
+      )
+    : proposed;
   if (decision?.action !== "continue" && decision?.action !== "stop") {
     throw new TurnloopError(
       "INVALID_DECISION",
@@ -95,7 +112,9 @@ async function conclude(turn: Turn, goesOn: boolean): Promise<TurnEndReason | un
   }
   if (decision.action === "continue" && decision.reason) turn.reasons.push(contextOf(decision.reason));
 
-  const answer = await activity.wait(hooks.serial("agent/turn-stop", at(turn), (given) => given !== undefined));
+  const answer = hooks.heard("agent/turn-stop")
+    ? await activity.wait(hooks.serial("agent/turn-stop", at(turn), (given) => given !== undefined))
+    : undefined;
   if (answer !== undefined) {
     const { by, reason } = (answer as typeof answer | null)?.stop ?? {};
     if (typeof by !== "string" || typeof reason !== "string") {

@@ -36,20 +36,16 @@ export async function streamAnswer(turn: Turn, request: ModelRequest): Promise<v
   };
   let stream: ModelStream;
   try {
-    stream = await activity.wait(hooks.waterfall("model/stream", { agent, request, signal }, call));
+    stream = hooks.heard("model/stream")
+      ? await activity.wait(hooks.waterfall("model/stream", { agent, request, signal }, call))
+      : call();
   } catch (thrown) {
     if (failed && failed.thrown === thrown) throw new RequestFailure(thrown);
     throw thrown;
   }
   activity.check();
   const iterator = iteratorOf(stream);
-  const quit = (): void => leave(iterator);
-  signal.addEventListener("abort", quit, { once: true });
-  try {
-    await activity.wait(pump(turn, iterator));
-  } finally {
-    signal.removeEventListener("abort", quit);
-  }
+  await activity.wait(pump(turn, iterator), () => leave(iterator));
 }
 
 /** Each chunk enters the log in the order in which it came; a chunk that comes after a stop is dropped. */

@@ -25,14 +25,15 @@ export async function runTools(turn: Turn): Promise<boolean> {
     if (failure) throw failure.thrown;
   };
 
-  const { number: step } = log.state.open!.step!;
+  const { calls, step } = log.state.open!;
   for (const call of unansweredCalls(log.state)) {
-    if (call.step !== step) continue;
+    if (call.step !== step!.number) continue;
     const shared = tools.lookup(call.block.name)?.parallel === true;
-    await drain(shared ? maxParallelToolCalls - 1 : 0);
-    start(call);
-    if (!shared) await drain(0);
+    if (running.size > 0) await drain(shared ? maxParallelToolCalls - 1 : 0);
+    if (shared) start(call);
+    else await runCall(turn, call);
   }
-  await drain(0);
-  return [...log.state.open!.calls.values()].some((call) => call.step === step);
+  if (running.size > 0) await drain(0);
+  for (const call of calls.values()) if (call.step === step!.number) return true;
+  return false;
 }

@@ -1,5 +1,6 @@
 /** Runs the body of a tool, and gives it its context: alive as long as the call is, inert from then on. */
 import { TurnloopError } from "../errors.ts";
+import { isThenable } from "../hooks/hooks.ts";
 import { jsonCopy, type JsonValue } from "../json.ts";
 import type { Tool } from "../tools/define.ts";
 import { errorOutcome, outcomeOf } from "../tools/result.ts";
@@ -24,13 +25,17 @@ export async function runBody(
     if (!limit?.over) outcomes.set(execution.callId, outcome);
     return outcome;
   };
-  const body = (async () => tool.execute!(args, context))().then(
-    (value) => finish(outcomeOf(value)),
-    // What a body throws after a stop is most likely the stop itself.
-    (thrown: unknown) => (activity.stopped ? errorOutcome(thrown) : finish(errorOutcome(thrown))),
-  );
+  // What a body throws after a stop is most likely the stop itself.
+  const fail = (thrown: unknown): ToolOutcome =>
+    activity.stopped ? errorOutcome(thrown) : finish(errorOutcome(thrown));
   try {
+    const answer = tool.execute!(args, context);
+    if (!isThenable(answer)) return finish(outcomeOf(answer));
+    const body = Promise.resolve(answer).then((value) => finish(outcomeOf(value)), fail);
     return await activity.wait(limit ? Promise.race([body, limit.reached]) : body);
+  } catch (thrown) {
+    activity.check();
+    return fail(thrown);
   } finally {
     end();
     limit?.end();

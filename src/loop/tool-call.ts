@@ -2,6 +2,7 @@
 import { TurnloopError } from "../errors.ts";
 import { writeCall, writeResult, failedResult, type ResultData } from "../session/close.ts";
 import { openInteractions, type CallState } from "../session/state.ts";
+import { isThenable } from "../hooks/hooks.ts";
 import type { Tool } from "../tools/define.ts";
 import {
   decide,
@@ -27,27 +28,26 @@ export async function runCall(turn: Turn, call: CallState): Promise<void> {
   turn.activity.check();
   const args = parseArguments(call.block.arguments);
   const execution = executionOf(turn, call, args);
-  const outcome = await contained(turn, () => perform(turn, call, execution, args));
-  let finished: Finished = { outcome, contexts: [] };
+  let finished: Finished;
+  // A failure inside is the call's own; a stop is the turn's.
   try {
-    finished = await turn.activity.wait(postExecute(hooks, execution, outcome));
+    const outcome = await perform(turn, call, execution, args);
+    finished = { outcome, contexts: [] };
   } catch (thrown) {
     turn.activity.check();
     finished = { outcome: errorOutcome(thrown), contexts: [] };
   }
+  if (finished.outcome.additionalContext || hooks.heard("tools/post-execute")) {
+    try {
+      finished = await turn.activity.wait(postExecute(hooks, execution, finished.outcome));
+    } catch (thrown) {
+      turn.activity.check();
+      finished = { outcome: errorOutcome(thrown), contexts: [] };
+    }
+  }
   commit(turn, call, execution, finished);
   turn.activity.check();
   if (turn.fatal) throw turn.fatal;
-}
-
-/** A failure inside is the call's own; a stop is the turn's. */
-async function contained(turn: Turn, body: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
-  try {
-    return await body();
-  } catch (thrown) {
-    turn.activity.check();
-    return errorOutcome(thrown);
-  }
 }
 
 /** Look-up, arguments, policies, guards, then the body. */
@@ -61,9 +61,12 @@ async function perform(
   const { hooks, tools } = instance;
   const tool = tools.lookup(execution.name);
   if (!tool) throw new TurnloopError("UNKNOWN_TOOL", `there is no tool named ${JSON.stringify(execution.name)}`);
-  const args = await activity.wait(validated(tool, parsed));
+  const valid = activity.wait(validated(tool, parsed));
+  const args = isThenable(valid) ? await valid : valid;
   if (call.starts === 0) {
-    const refusal = await refused(turn, call, execution, tool, args);
+    const refusal = isFree(turn, execution, tool)
+      ? guarded(tools.guards(), execution)
+      : await refused(turn, call, execution, tool, args);
     if (refusal !== undefined) return errorOutcome(refusal);
   } else if (!tool.client) {
     // A body that waited for an answer when its host died is run again once there is one.
@@ -82,11 +85,19 @@ async function perform(
     activity.check();
     return tool.client ? askClient(turn, execution) : runBody(turn, tool, args, execution, patch?.signal);
   };
-  const answer = await activity.wait(hooks.waterfall("tools/execute", { execution }, body));
-  // What the body came to needs no second look.
-  const outcome = answer && answer === turn.outcomes.get(execution.callId) ? answer : checkOutcome(answer);
+  const outcome = hooks.heard("tools/execute")
+    ? checkOutcome(await activity.wait(hooks.waterfall("tools/execute", { execution }, body)))
+    : await body();
   turn.outcomes.set(execution.callId, outcome);
   return outcome;
+}
+
+/** Nobody is to be asked about the call. */
+function isFree({ instance }: Turn, { callId }: ToolExecution, { needsApproval }: Tool): boolean {
+  const { hooks, log } = instance;
+  return (
+    needsApproval === false && !hooks.heard("tools/pre-execute") && !log.state.interactions.has(`${callId}/approval`)
+  );
 }
 
 /** Why the call may not run, or undefined. An approval that stands in the log is not asked for again. */

@@ -22,6 +22,7 @@ export function contextId(callId: string, accepted: ReadonlySet<string>): string
 
 /** After all results: the contexts of the calls in call order, then what was injected, by acceptance. */
 export function writeWaiting(log: Log): void {
+  if (log.state.inbox.size === 0) return;
   const calls = [...(log.state.open?.calls.keys() ?? [])];
   const rank = (id: string): number => {
     const call = calls.findIndex((callId) => id.startsWith(`${callId}/context`));

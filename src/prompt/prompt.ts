@@ -1,17 +1,24 @@
 /** A layer of the system prompt: registering its parts, assembling them for a step, rendering the text. */
 import { messageOf, TurnloopError } from "../errors.ts";
 import { isThenable, type Dispatch } from "../hooks/hooks.ts";
-import type { Unregister } from "../hooks/types.ts";
+import type { Awaitable, Unregister } from "../hooks/types.ts";
 import type { ToolSchema } from "../model/types.ts";
 import { checkAssembly } from "./assembly.ts";
 import { renderTemplate, VARIABLE_NAME } from "./template.ts";
-import type { PromptContext, PromptSection, SystemPrompt } from "./types.ts";
+import type { PromptAssembly, PromptContext, PromptSection, SystemPrompt } from "./types.ts";
 
 export interface PromptLayer extends SystemPrompt {
+  /** What a step shows the model. No promise where all of the text stands already, and nobody is asked. */
+  compose(context: PromptContext): Awaitable<Composed>;
   /** For the layer above. */
   parts(): Parts;
   /** Removes every part of this layer, without telling `prompt/change`. */
   unwind(): void;
+}
+
+export interface Composed {
+  readonly system: string;
+  readonly tools: readonly ToolSchema[];
 }
 
 export interface PromptDeps {
@@ -34,6 +41,8 @@ interface Section {
 export interface Parts {
   readonly sections: readonly Section[];
   readonly variables: ReadonlyMap<string, { readonly value: Text }>;
+  /** All of it is text, no functions. */
+  readonly fixed: boolean;
 }
 
 const DEFAULT_ORDER = 100;
@@ -45,22 +54,26 @@ const RESERVED: readonly Section[] = [
 ];
 
 /** What lies below every layer. */
-const BASE: Parts = { sections: RESERVED, variables: new Map() };
+const BASE: Parts = { sections: RESERVED, variables: new Map(), fixed: true };
 
 /** A layer of prompt parts above `parent`, whose parts of the same names it hides. */
 export function createPrompt({ hooks, tools, parent }: PromptDeps): PromptLayer {
   const sections = new Map<string, Section>();
   const variables = new Map<string, { readonly value: Text }>();
   let merged: { readonly below: Parts; readonly parts: Parts } | undefined;
+  let rendered: { readonly parts: Parts; readonly system: string } | undefined;
 
   /** The same object until something changes, here or below. */
   function parts(): Parts {
     const below = parent?.parts() ?? BASE;
+    if (sections.size === 0 && variables.size === 0) return below;
     if (merged?.below === below) return merged.parts;
     const all = [...below.sections.filter(({ name }) => !sections.has(name)), ...sections.values()];
+    const named = new Map([...below.variables, ...variables]);
     const now: Parts = {
       sections: all.toSorted((a, b) => a.order - b.order),
-      variables: new Map([...below.variables, ...variables]),
+      variables: named,
+      fixed: all.every(({ text }) => isFixed(text)) && [...named.values()].every(({ value }) => isFixed(value)),
     };
     merged = { below, parts: now };
     return now;
@@ -106,6 +119,15 @@ export function createPrompt({ hooks, tools, parent }: PromptDeps): PromptLayer 
       return enter(variables, name, { value });
     },
 
+    compose(context) {
+      const now = parts();
+      if (!now.fixed || hooks.heard("prompt/assemble")) {
+        return layer.assemble(context).then((made) => ({ system: layer.render(made), tools: made.tools }));
+      }
+      if (rendered?.parts !== now) rendered = { parts: now, system: renderFixed(now) };
+      return { system: rendered.system, tools: tools.schemas() };
+    },
+
     async assemble(context = {}) {
       const seed = {
         sections: [] as PromptSection[],
@@ -127,12 +149,7 @@ export function createPrompt({ hooks, tools, parent }: PromptDeps): PromptLayer 
       return checkAssembly(await hooks.waterfall("prompt/assemble", { assembly: seed, context }, () => seed), known);
     },
 
-    render({ sections: rows, variables: values }) {
-      return rows
-        .map(({ name, literal, text }) => (literal ? text : renderTemplate(text, values, `section "${name}"`)))
-        .filter((text) => text.trim() !== "")
-        .join("\n\n");
-    },
+    render,
 
     unwind() {
       sections.clear();
@@ -141,6 +158,23 @@ export function createPrompt({ hooks, tools, parent }: PromptDeps): PromptLayer 
     },
   };
   return layer;
+}
+
+function render({ sections, variables }: Pick<PromptAssembly, "sections" | "variables">): string {
+  return sections
+    .map(({ name, literal, text }) => (literal ? text : renderTemplate(text, variables, `section "${name}"`)))
+    .filter((text) => text.trim() !== "")
+    .join("\n\n");
+}
+
+/** The same for parts that need no asking. */
+function renderFixed({ sections, variables }: Parts): string {
+  const values = Object.fromEntries([...variables].map(([name, { value }]) => [name, value as string]));
+  return render({ sections: sections as readonly PromptSection[], variables: values });
+}
+
+function isFixed(text: Text): boolean {
+  return typeof text === "string";
 }
 
 function checkSection(given: Parameters<SystemPrompt["section"]>[0]): Section {

@@ -238,7 +238,8 @@ export function unansweredCalls({ open }: LogState): CallState[] {
 }
 
 /** The interactions that wait for an answer. */
-export function openInteractions(state: LogState): Interaction[] {
+export function openInteractions(state: LogState): readonly Interaction[] {
+  if (state.interactions.size === 0) return NOTHING;
   const open: Interaction[] = [];
   for (const { request, claimedBy, resolved } of state.interactions.values()) {
     if (!resolved) open.push(claimedBy === undefined ? request : Object.freeze({ ...request, claimedBy }));
@@ -246,8 +247,11 @@ export function openInteractions(state: LogState): Interaction[] {
   return open;
 }
 
+const NOTHING: readonly never[] = Object.freeze([]);
+
 /** What is queued, by acceptance: all that was accepted and that no open turn has taken. */
-export function queuedMessages(state: LogState): InboxEntry[] {
+export function queuedMessages(state: LogState): readonly InboxEntry[] {
+  if (state.inbox.size === 0) return NOTHING;
   return [...state.inbox.values()].filter((entry) => entry.takenBy === undefined);
 }
 

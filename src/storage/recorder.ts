@@ -66,6 +66,13 @@ export function createRecorder(options: RecorderOptions): Recorder {
   let retrying: AbortController | undefined;
   let waiters: Waiter[] = [];
 
+  const unwatch = storage.watchTail?.(id, () => (stored < log.seq && !lost ? batchTo(log.seq) : undefined));
+
+  function batchTo(to: number): SessionBatch {
+    const summary = { ...summaryOf(log), seq: to };
+    return { id, from: stored, events: log.slice(stored, to), summary, ...(stored === 0 && { header }) };
+  }
+
   function become(next: Durability): void {
     if (durable === next || durable === "lost") return;
     durable = next;
@@ -101,7 +108,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
 
   /** Stores up to `to`, however long it takes. Never rejects. */
   async function store(to: number): Promise<void> {
-    const events = log.slice(stored, to);
+    const batch = batchTo(to);
     let done = false;
     let patience: AbortController | undefined;
     // Most writes are done before any timer could matter.
@@ -112,10 +119,9 @@ export function createRecorder(options: RecorderOptions): Recorder {
     });
     for (let wait = FIRST_RETRY_MS; !stopped; wait = Math.min(wait * 2, LAST_RETRY_MS)) {
       try {
-        const summary = { ...summaryOf(log), seq: to };
-        await append({ id, from: stored, events, summary, ...(stored === 0 && { header }) });
+        await append(batch);
         stored = to;
-        tellSummary(summary);
+        tellSummary(batch.summary);
         break;
       } catch (cause) {
         if (isRefusal(cause)) {
@@ -233,6 +239,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
         () => true,
         () => new TurnloopError("SESSION_CLOSED", "the session was closed before all of it was stored"),
       );
+      unwatch?.();
     },
   };
 }

@@ -34,6 +34,11 @@ export interface SessionStorage {
   delete(id: string): Promise<void>;
   /** A lease on the right to write, where the platform has one. Fails SESSION_CLAIMED. */
   claim?(id: string, options: { mode: "fail" | "wait" | "steal"; signal?: AbortSignal }): Promise<Claim>;
+  /**
+   * Hands in a reader of what a live session holds beyond the last acknowledged append; undefined when that is
+   * nothing. A storage that keeps a journal reads it, synchronously, when the page is about to go. Returns its undo.
+   */
+  watchTail?(id: string, tail: () => SessionBatch | undefined): () => void;
   close?(): Promise<void>;
 }
 

@@ -25,7 +25,8 @@ export interface ParsedArguments {
 export function parseArguments(raw: string): ParsedArguments {
   if (raw.trim() === "") return { value: EMPTY, valid: true };
   try {
-    return { value: jsonCopy(JSON.parse(raw, noNegativeZero) as JsonValue), valid: true };
+    const parsed = raw.includes("-0") ? JSON.parse(raw, noNegativeZero) : JSON.parse(raw);
+    return { value: jsonCopy(parsed as JsonValue), valid: true };
   } catch {
     return { value: raw, valid: false };
   }

@@ -130,10 +130,12 @@ export function createTools({ hooks, toolOrder, parent }: ToolDeps): ToolLayer {
     lookup: (name) => tools.get(name)?.tool ?? (hidden(name) ? undefined : parent?.lookup(name)),
     idempotent: (name) => layer.lookup(name)?.idempotent === true,
     knows: (name) => tools.has(name) || (parent?.knows(name) ?? false),
-    guards: () => (parent ? [...parent.guards(), ...guards] : guards),
+    guards: () => (guards.length === 0 && parent ? parent.guards() : [...(parent?.guards() ?? []), ...guards]),
     schemas: () => structuredClone(layer.ordered()) as ToolSchema[],
 
     ordered() {
+      // A layer with nothing of its own shows what is below.
+      if (parent && tools.size === 0 && restrictions.length === 0) return parent.ordered();
       const now = inside.version();
       if (sorted?.version !== now) {
         const schemas = [...inside.visible().values()].map(({ schema }) => schema);

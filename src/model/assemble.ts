@@ -23,7 +23,8 @@ export interface AssembledBlock {
 
 interface OpenBlock {
   type: string | undefined;
-  text: string;
+  /** Joined in the end: a text that grows piece by piece keeps all of its pieces. */
+  readonly texts: string[];
   id: string;
   name: string;
   meta: ProviderMeta | undefined;
@@ -42,7 +43,7 @@ export function assemble(chunks: Iterable<ModelChunk>): Assembled {
   const at = (index: number): OpenBlock => {
     let block = open.get(index);
     if (!block)
-      open.set(index, (block = { type: undefined, text: "", id: "", name: "", meta: undefined, ended: false }));
+      open.set(index, (block = { type: undefined, texts: [], id: "", name: "", meta: undefined, ended: false }));
     return block;
   };
 
@@ -51,7 +52,7 @@ export function assemble(chunks: Iterable<ModelChunk>): Assembled {
       case "delta": {
         const block = at(chunk.index);
         if (block.ended !== false) break;
-        block.text += chunk.text;
+        block.texts.push(chunk.text);
         if (chunk.id) block.id = chunk.id;
         if (chunk.name) block.name = chunk.name;
         if ((chunk.id || chunk.name) && block.type === undefined) block.type = "tool-call";
@@ -95,7 +96,7 @@ function close(index: number, open: OpenBlock): AssembledBlock {
     if (given.type === "tool-call") {
       return seal(
         index,
-        toolCall(given.name || open.name, given.arguments ?? open.text, meta),
+        toolCall(given.name || open.name, given.arguments ?? textOf(open), meta),
         ended,
         given.callId || open.id,
       );
@@ -106,13 +107,17 @@ function close(index: number, open: OpenBlock): AssembledBlock {
     case "text":
     case "reasoning": {
       const type = (open.type ?? "text") as "text" | "reasoning";
-      return seal(index, { type, text: open.text.toWellFormed(), ...metaField(open.meta) }, ended, undefined);
+      return seal(index, { type, text: textOf(open), ...metaField(open.meta) }, ended, undefined);
     }
     case "tool-call":
-      return seal(index, toolCall(open.name, open.text, open.meta), ended, open.id);
+      return seal(index, toolCall(open.name, textOf(open), open.meta), ended, open.id);
     default:
       throw new TurnloopError("MALFORMED_CHUNK", `the model left a block of the unknown type ${open.type} open`);
   }
+}
+
+function textOf({ texts }: OpenBlock): string {
+  return texts.join("").toWellFormed();
 }
 
 function seal(index: number, block: ContentBlock, ended: boolean, id: string | undefined): AssembledBlock {

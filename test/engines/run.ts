@@ -1,0 +1,56 @@
+/** The browser's storage in all three engines: `npm run test:engines`, or `-- firefox` for one of them. */
+import assert from "node:assert/strict";
+import { openChromium, openFirefox, openWebKit, type Engine } from "./engines.ts";
+import { ensureEngines } from "./install.ts";
+import { servePage } from "./serve.ts";
+
+const ENGINES: Readonly<Record<string, () => Promise<Engine>>> = {
+  chromium: openChromium,
+  firefox: openFirefox,
+  webkit: openWebKit,
+};
+
+/** Answers what it has seen to hold. */
+async function check(engine: Engine, url: string): Promise<string> {
+  await engine.open(url);
+  const { held, broken } = await engine.call("contract");
+  assert.deepEqual(broken, []);
+
+  const stored = await engine.call("write", 1000);
+  assert.equal(stored, 1000);
+  await engine.call("hold", 25);
+  await engine.reload();
+  assert.deepEqual(await engine.call("read"), { stored: stored + 25, told: [] });
+  const seen = `${held} sentences of the contract, a reload with 25 events that were not stored yet`;
+  if (!engine.killAndReopen) return seen;
+
+  const more = await engine.call("write", 1000);
+  assert.equal(more, stored + 1025);
+  await engine.killAndReopen(url);
+  assert.deepEqual(await engine.call("read"), { stored: more, told: [] });
+  return `${seen}, SIGKILL`;
+}
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !Object.hasOwn(ENGINES, name));
+if (unknown.length > 0) {
+  throw new Error(`no such engine: ${unknown.join(", ")}; there are ${Object.keys(ENGINES).join(", ")}`);
+}
+
+ensureEngines();
+const site = await servePage("test/engines/page.ts");
+for (const [name, open] of Object.entries(ENGINES)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  try {
+    const engine = await open();
+    try {
+      console.log(`${name}: passed (${await check(engine, site.url)})`);
+    } finally {
+      await engine.close();
+    }
+  } catch (thrown) {
+    process.exitCode = 1;
+    console.error(`${name}: failed`, thrown);
+  }
+}
+site.close();

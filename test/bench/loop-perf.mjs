@@ -1,9 +1,9 @@
 /** The adapter for the loop benchmark that compares libraries: what it drives is the built package. */
+import { pathToFileURL } from "node:url";
 import { createHarness, defineTool, run } from "../../dist/index.js";
 
-const perf = await import(
-  process.env.LOOP_PERF_COMMON ?? new URL("../../../shared/perf/common.mjs", import.meta.url).href
-);
+// Lies beside the program that loads this.
+const perf = await import(new URL("common.mjs", pathToFileURL(process.argv[1])).href);
 const { ARGS, RESULT, SCHEMA, pick } = perf;
 
 export const entry = { from: "../../dist/index.js", names: ["createHarness", "defineTool", "run"] };

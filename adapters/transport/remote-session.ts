@@ -1,0 +1,171 @@
+/** The log of a remote agent as far as it has come: read like any session, and folded by the same functions. */
+import {
+  advance,
+  checkEvent,
+  checkHeader,
+  createState,
+  createSurface,
+  inherit,
+  jsonEqual,
+  TurnloopError,
+  type Durability,
+  type LogState,
+  type SessionEvent,
+  type SessionView,
+  type Surface,
+  type Unregister,
+} from "../../src/core.ts";
+import type { Base, Mark } from "./protocol.ts";
+
+export interface Mirror {
+  readonly session: SessionView;
+  readonly state: LogState;
+  /** The last event. */
+  readonly last: Mark | undefined;
+  /** Takes what follows, one event after another; `each` is told behind the subscribers. Throws INVALID_LOG. */
+  receive(from: number, events: readonly unknown[], each: (event: SessionEvent) => void): void;
+  /** Takes what stands before the first. */
+  prepend(base: Base, events: readonly unknown[]): void;
+  /** The host has taken the log up at this seq. */
+  openedAt(seq: number): void;
+  /**
+   * Whether what a host with this header sends from `next` on goes on here. A session that never held an event may
+   * have been begun again: then it takes the new header. Throws INVALID_HEADER, UNKNOWN_VERSION.
+   */
+  goesOn(header: unknown, next: number): boolean;
+}
+
+export interface MirrorOptions {
+  readonly header: unknown;
+  readonly id: string;
+  readonly base: Base | undefined;
+  readonly durable: () => Durability;
+  readonly loadEarlier: () => Promise<void>;
+  /** A subscriber has failed. */
+  readonly failed: (cause: unknown) => void;
+}
+
+interface Subscriber {
+  readonly listener: (event: SessionEvent) => unknown;
+  next: number;
+}
+
+/** Throws INVALID_HEADER, UNKNOWN_VERSION. */
+export function createMirror({ header: raw, id, base, durable, loadEarlier, failed }: MirrorOptions): Mirror {
+  let header = checkHeader(raw, id);
+  let start = base?.start ?? 0;
+  let events: SessionEvent[] = [];
+  let frozen: readonly SessionEvent[] | undefined;
+  let state = stateAt(base);
+  let surface: Surface = createSurface();
+  let subscribers: readonly Subscriber[] = [];
+  const openings = new Set<number>();
+
+  const end = (): number => start + events.length;
+
+  function fold(event: SessionEvent): void {
+    if (openings.has(event.seq)) inherit(state);
+    advance(state, event, event.seq >= (header.seedLength ?? 0));
+    surface.add(event);
+  }
+
+  function deliver(subscriber: Subscriber, event: SessionEvent): void {
+    if (event.seq < subscriber.next) return;
+    subscriber.next = event.seq + 1;
+    try {
+      const answer = subscriber.listener(event);
+      if (answer instanceof Promise) answer.catch(failed);
+    } catch (cause) {
+      failed(cause);
+    }
+  }
+
+  const session: SessionView = {
+    id,
+    get header() {
+      return header;
+    },
+    get seq() {
+      return end();
+    },
+    get start() {
+      return start;
+    },
+    get events() {
+      return (frozen ??= Object.freeze(events.slice()));
+    },
+    get durable() {
+      return durable();
+    },
+    loadEarlier: () => (start === 0 ? Promise.resolve() : loadEarlier()),
+    at: (seq) => events[seq - start],
+    deriveMessages: () => surface.messages(),
+    subscribe(listener, { from, signal } = {}): Unregister {
+      if (signal?.aborted) return () => {};
+      const subscriber: Subscriber = { listener, next: Number.isSafeInteger(from) ? Math.max(from!, start) : end() };
+      while (subscriber.next < end() && !signal?.aborted) deliver(subscriber, events[subscriber.next - start]!);
+      if (signal?.aborted) return () => {};
+      subscribers = [...subscribers, subscriber];
+      const off = (): void => {
+        signal?.removeEventListener("abort", off);
+        subscribers = subscribers.filter((other) => other !== subscriber);
+      };
+      signal?.addEventListener("abort", off, { once: true });
+      return off;
+    },
+  };
+
+  return {
+    session,
+    get state() {
+      return state;
+    },
+    get last() {
+      const event = events.at(-1);
+      return event && { seq: event.seq, time: event.time, type: event.type };
+    },
+    receive(from, raws, each) {
+      if (from !== end()) throw new TurnloopError("INVALID_LOG", `event ${end()} should follow, not ${from}`);
+      for (const one of raws) {
+        const event = checkEvent(one, end());
+        events.push(event);
+        frozen = undefined;
+        fold(event);
+        const row = subscribers;
+        for (const subscriber of row) deliver(subscriber, event);
+        each(event);
+      }
+    },
+    prepend(earlier, raws) {
+      if (earlier.start + raws.length !== start) return;
+      const before = raws.map((one, i) => checkEvent(one, earlier.start + i));
+      events = [...before, ...events];
+      start = earlier.start;
+      frozen = undefined;
+      state = stateAt(earlier);
+      surface = createSurface();
+      for (const event of events) fold(event);
+    },
+    goesOn(other, next) {
+      if (next !== end()) return false;
+      if (next === 0) header = checkHeader(other, id);
+      return jsonEqual(header, other);
+    },
+    openedAt(seq) {
+      openings.add(seq);
+      if (seq === end()) inherit(state);
+    },
+  };
+}
+
+/** What a reader of the whole log would know at the start of a tail. */
+function stateAt(base: Base | undefined): LogState {
+  const state = createState();
+  if (!base) return state;
+  state.turn = base.turn;
+  for (const entry of base.queue) {
+    state.inbox.set(entry.id, { ...entry, cutShort: 0 });
+    state.accepted.add(entry.id);
+  }
+  return state;
+}

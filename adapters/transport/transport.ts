@@ -1,0 +1,6 @@
+/** The face of `turnloop/transport`: agents over a wire. */
+export { serveAgents, type AgentServer } from "./host.ts";
+export { connectAgent, type ConnectAgentOptions } from "./connect.ts";
+export type { OutboxStore } from "./outbox.ts";
+export { messagePort } from "./message-port.ts";
+export type { Authorize, Connection, Grant, Limits, Right } from "./types.ts";

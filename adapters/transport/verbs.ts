@@ -1,0 +1,115 @@
+/** The verbs of a remote handle: checked here, put into the outbox, done at the host. */
+import { contentOf, jsonCopy, sourceOf, TurnloopError } from "../../src/core.ts";
+import type { Agent, CallConfig, ContentBlock, ContentInput, JsonValue, SendOptions } from "../../src/core.ts";
+import type { Outbox } from "./outbox.ts";
+import type { Command } from "./protocol.ts";
+import type { Right } from "./types.ts";
+
+export type Verbs = Pick<
+  Agent,
+  "send" | "steer" | "inject" | "continue" | "withdraw" | "cancel" | "respond" | "claim" | "configure"
+>;
+
+export interface VerbsOptions {
+  readonly outbox: Outbox;
+  readonly newId: () => string;
+  readonly rights: () => readonly Right[];
+  /** Throws AGENT_DISPOSED once the handle is. */
+  readonly checkAlive: () => void;
+  readonly isDisposed: () => boolean;
+  /** Of what the handle shows: the last turn, whether that is open, and what is queued. */
+  readonly seen: () => { readonly turn: number; readonly open: boolean; readonly queue: readonly string[] };
+}
+
+export function createVerbs({ outbox, newId, rights, checkAlive, isDisposed, seen }: VerbsOptions): Verbs {
+  function check(right: Right): void {
+    checkAlive();
+    if (rights().includes(right)) return;
+    throw new TurnloopError("UNAUTHORIZED", `this handle may not do that: its connection lacks the right \`${right}\``);
+  }
+
+  function say(kind: "send" | "steer" | "inject", content: ContentInput, options: SendOptions = {}): string {
+    check("drive");
+    const { id: given = newId(), source, output } = options;
+    const id = String(given).toWellFormed();
+    const schema = kind === "inject" || output === undefined ? undefined : jsonCopy(output);
+    if (schema !== undefined && (typeof schema !== "object" || schema === null || Array.isArray(schema)))
+      throw new TurnloopError("INVALID_CONTENT", "`output` takes a JSON Schema");
+    put({
+      kind,
+      id,
+      content: sayable(content),
+      ...(source !== undefined && { source: sourceOf(source) }),
+      ...(schema && { output: schema }),
+    });
+    return id;
+  }
+
+  function put(command: Command): void {
+    // A refusal is told by the snapshot, and by those that wait.
+    outbox.add(command).catch(() => {});
+  }
+
+  return {
+    send: (content, options) => say("send", content, options),
+    steer: (content, options) => say("steer", content, options),
+    inject: (content, options) => say("inject", content, options),
+
+    continue() {
+      check("drive");
+      const { turn, open } = seen();
+      if (open) throw new TurnloopError("TURN_OPEN", `turn ${turn} is open; steer it, or wait for its end`);
+      put({ kind: "continue", id: newId(), turn });
+    },
+
+    async withdraw(message) {
+      check("drive");
+      return (await outbox.add({ kind: "withdraw", id: newId(), message })) === true;
+    },
+
+    cancel(reason = "cancelled", { queue = "drop" } = {}) {
+      if (isDisposed()) return;
+      check("drive");
+      const { turn, open, queue: messages } = seen();
+      const continues = outbox.commands.some(({ kind }) => kind === "continue");
+      if (!open && !continues && messages.length === 0) return;
+      const why = String(reason).toWellFormed();
+      put({ kind: "cancel", id: newId(), reason: why, queue, ...(open && { turn }), messages });
+    },
+
+    async respond(interaction, value) {
+      check("answer");
+      await outbox.add({ kind: "respond", id: newId(), interaction, value: jsonCopy<JsonValue>(value) });
+    },
+
+    async claim(interaction) {
+      check("answer");
+      await outbox.add({ kind: "claim", id: newId(), interaction });
+    },
+
+    configure(patch) {
+      check("drive");
+      const copy = jsonCopy<Partial<CallConfig>>(patch);
+      if (typeof copy !== "object" || copy === null || Array.isArray(copy))
+        throw new TurnloopError("INVALID_CONTENT", "configure takes the fields of a call's configuration");
+      if (copy.model !== undefined && (typeof copy.model !== "string" || copy.model === ""))
+        throw new TurnloopError("INVALID_CONTENT", "`model` must name a route");
+      put({ kind: "configure", id: newId(), patch: copy });
+    },
+  };
+}
+
+const SAYABLE: ReadonlySet<string> = new Set(["text", "file", "source"]);
+
+/** As the host will check it again. */
+function sayable(input: ContentInput): readonly ContentBlock[] {
+  const content = contentOf(input);
+  if (content.length === 0) throw new TurnloopError("INVALID_CONTENT", "a message needs at least one block");
+  const odd = content.find((block) => !SAYABLE.has(block.type));
+  if (odd)
+    throw new TurnloopError(
+      "INVALID_CONTENT",
+      `a message cannot hold a ${odd.type} block; send text, files or sources`,
+    );
+  return content;
+}

@@ -1,7 +1,8 @@
 /** The face of the core: everything that adapters, plugins and views are made with. */
 export { createHarness } from "./harness.ts";
 export type { AgentScope, Clock, Harness, HarnessOptions, Plugin, Scope } from "./scope.ts";
-export { TurnloopError, type Diagnostic, type ErrorData } from "./errors.ts";
+export { systemClock } from "./clock.ts";
+export { messageOf, TurnloopError, type Diagnostic, type ErrorData } from "./errors.ts";
 export { jsonCopy, jsonEqual, type JsonSchema, type JsonValue } from "./json.ts";
 
 export type {
@@ -39,6 +40,7 @@ export type {
 } from "./agent/types.ts";
 export { run, type Run, type RunOptions, type RunResult } from "./agent/run.ts";
 
+export { checkAnswer } from "./interaction/answer.ts";
 export { clientTools, type ClientToolBodies } from "./interaction/client-tools.ts";
 export type {
   ApprovalAnswer,
@@ -66,10 +68,18 @@ export type {
   TurnEndReason,
 } from "./session/types.ts";
 export { rebuildRequest } from "./session/rebuild.ts";
+export { checkHeader } from "./session/header.ts";
+export { isWaiting } from "./session/parking.ts";
+export { checkEvent } from "./session/shapes.ts";
+export { advance, createState, inherit, openInteractions, queuedMessages, type LogState } from "./session/state.ts";
+export { createSurface, type Surface } from "./session/surface.ts";
 
 export { memoryStorage } from "./storage/memory.ts";
 export type { Claim, SessionBatch, SessionStorage, StoredSession } from "./storage/types.ts";
 
+export { assemble } from "./model/assemble.ts";
+export { chunkOf } from "./model/chunks.ts";
+export { contentOf, sourceOf } from "./model/content.ts";
 export { addUsage } from "./model/usage.ts";
 export type {
   CallConfig,

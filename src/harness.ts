@@ -5,6 +5,7 @@ import { createHooks } from "./hooks/hooks.ts";
 import type { Unregister } from "./hooks/types.ts";
 import { createAgents } from "./life/agents.ts";
 import { usePlugin, type Ground } from "./life/build.ts";
+import { checkInterrupted } from "./life/claims.ts";
 import { startDeclared } from "./life/declared.ts";
 import { createModels, requireModel } from "./model/registry.ts";
 import type { Model } from "./model/types.ts";
@@ -17,7 +18,7 @@ import { createTools } from "./tools/registry.ts";
 /**
  * Makes a harness: the models, tools, prompt, sessions and agents that belong together. Throws for options
  * that cannot work, before anything has begun: NO_ADAPTER, INVALID_MODEL, DUPLICATE_TOOL, INVALID_TOOL,
- * INVALID_TOOL_ORDER, INVALID_OPTIONS, UNSUPPORTED.
+ * INVALID_TOOL_ORDER, INVALID_OPTIONS.
  */
 export function createHarness(options: HarnessOptions = {}): Harness {
   checkOptions(options);
@@ -62,8 +63,10 @@ export function createHarness(options: HarnessOptions = {}): Harness {
     report,
     defaultModel: registerDefault(models, options.model),
     routes: new Map(),
+    contextOf: options.context && ((id) => options.context!(id)),
     maxParallelToolCalls: options.maxParallelToolCalls ?? 10,
     interactive: options.interactive ?? true,
+    interrupted: options.interrupted ?? "close",
   };
   const agents = createAgents(ground);
   const undo = new Set<Unregister>();
@@ -132,13 +135,13 @@ function registerDefault(models: Ground["models"], model: Model | string | undef
 }
 
 function checkOptions({ maxParallelToolCalls, interrupted, agents = [] }: HarnessOptions): void {
-  const bad = (message: string, code = "INVALID_OPTIONS"): never => {
-    throw new TurnloopError(code, message);
+  const bad = (message: string): never => {
+    throw new TurnloopError("INVALID_OPTIONS", message);
   };
   if (maxParallelToolCalls !== undefined && !(Number.isSafeInteger(maxParallelToolCalls) && maxParallelToolCalls > 0)) {
     bad("maxParallelToolCalls must be a whole number above 0");
   }
-  if (interrupted === "continue") bad('`interrupted: "continue"` is not supported yet', "UNSUPPORTED");
+  checkInterrupted(interrupted);
   for (const { id, sessionId, resumeSessionId } of agents) {
     if (typeof id !== "string" || id === "") bad("a declared agent needs an `id`");
     if (sessionId !== undefined && resumeSessionId !== undefined)

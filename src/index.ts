@@ -122,6 +122,20 @@ export type {
   Usage,
   Waterfall,
 } from "./core.ts";
+export { approvals, type ApprovalRule, type ApprovalsOptions } from "./plugins/approvals.ts";
+export type { ApprovalCall } from "./plugins/approval-decisions.ts";
+export { askUser, type AskUserOptions, type AskUserPayload } from "./plugins/ask-user.ts";
+export { compaction, type CompactionOptions } from "./plugins/compaction.ts";
+export { budget, type BudgetLimits } from "./plugins/budget.ts";
+export { fallback, type FallbackOptions } from "./plugins/fallback.ts";
+export type { Price, Prices } from "./plugins/ledger.ts";
+export { repeatedCalls, type RepeatedCallsOptions } from "./plugins/repeated-calls.ts";
+export { retry, type RetryOptions } from "./plugins/retry.ts";
+export { stallLimits, type StallLimits } from "./plugins/stall-limits.ts";
+export { standard, type StandardOptions } from "./plugins/standard.ts";
+export { toolTimeout } from "./plugins/tool-timeout.ts";
+export { outputTool, type OutputToolOptions } from "./plugins/output-tool.ts";
+export { title, type TitleOptions } from "./plugins/title.ts";
 export { createTranscript } from "./view/transcript.ts";
 export { eventsFromMessages } from "./view/seed.ts";
 export { fileBlock } from "./view/file-block.ts";

@@ -45,18 +45,25 @@ export interface HarnessOptions {
   plugins?: readonly Plugin[];
   /** Default 10; only for tools with `parallel`. */
   maxParallelToolCalls?: number;
-  /** What becomes of a turn that was cut short. Default `close`; `continue` is not supported yet: UNSUPPORTED. */
+  /**
+   * What becomes of a turn that was cut short, when its session is opened again: it is closed, or goes on where it
+   * was, three times in all. One that waits for an answer goes on either way. Default: `close`.
+   */
   interrupted?: "close" | "continue";
   /** Default true: an ask waits for an answer. False: there is nobody to ask, and it is denied at once. */
   interactive?: boolean;
   /** Rebuilds `AgentOptions.context` when the host itself opens a session. */
   context?(sessionId: string): Awaitable<unknown>;
-  /** Told of every stored change of a session, at least once and in order; for an index of one's own. */
+  /**
+   * Told what is stored of a session, whenever that has changed, at least once and in order; for an index of one's
+   * own. Called for one change after another; while a call lasts, or has failed and waits to be made again, the
+   * newest summary takes the place of those before it.
+   */
   onSummary?(summary: SessionSummary): Awaitable<void>;
   /**
    * Told what no caller can be told. Default: `console.warn`. Codes: LISTENER_FAILED, PLUGIN_FAILED, OPEN_JOINED,
    * INTERACTION_WAITING, MESSAGE_DROPPED, AGENT_NOT_STARTED, SESSION_NOT_FOUND (a declared agent), STORAGE_FAILED,
-   * SESSION_DEGRADED, FLUSH_FAILED, TURN_NOT_CLOSED, LOOP_FAILED.
+   * SESSION_DEGRADED, SESSION_CONFLICT, SESSION_LOST, FLUSH_FAILED, TURN_NOT_CLOSED, LOOP_FAILED.
    */
   onDiagnostic?(diagnostic: Diagnostic): void;
   /** Default: `Date.now` and `setTimeout`. */

@@ -63,12 +63,7 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
   let woken: (() => void) | undefined;
   let idle: (() => void)[] = [];
   let over = false;
-  const snapshots = createSnapshots(
-    log,
-    () => status,
-    () => recorder.durable,
-    report,
-  );
+  const snapshots = createSnapshots(log, () => status, recorder, report);
 
   /** Throws unless verbs may still change something. */
   function checkAlive(): void {
@@ -78,6 +73,7 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
       throw new TurnloopError(
         "READ_ONLY",
         `the session ${session.id} is lost here: another writer has it, or the storage refuses it; open it again`,
+        { cause: recorder.lost },
       );
   }
 

@@ -7,8 +7,8 @@ import type { SessionEvent, TurnEndReason } from "../session/types.ts";
 import type { RunResult } from "./run.ts";
 import type { Agent } from "./types.ts";
 
-export interface FollowedMessage {
-  readonly result: Promise<RunResult>;
+export interface FollowedMessage<T = undefined> {
+  readonly result: Promise<RunResult<T>>;
   /** Takes it back, or ends the turn that has it; what others have queued stays. */
   abort(): void;
   /** The events of the turn that takes it: those that were, then those that come. */
@@ -71,7 +71,7 @@ export function followMessage(agent: Agent, id: string, from: number): FollowedM
     for (const begin of [...followers]) begin();
     // The result counts once it is stored; a storage that does not answer is not waited for.
     const stored = agent.flush().catch((error: unknown) => {
-      if (TurnloopError.is(error, "SESSION_CONFLICT")) throw error;
+      if (TurnloopError.is(error, "SESSION_CONFLICT") || TurnloopError.is(error, "SESSION_LOST")) throw error;
     });
     stored.then(() => resultOf(agent, turn, reason)).then(settled.resolve, settled.reject);
   }
@@ -80,12 +80,12 @@ export function followMessage(agent: Agent, id: string, from: number): FollowedM
   async function watch(): Promise<void> {
     while (!outcome) {
       await agent.whenIdle();
-      const { durable, queue } = agent.getSnapshot();
+      const { durable, queue, error } = agent.getSnapshot();
       if (outcome) return;
       if (agent.status === "disposed")
         return fail("AGENT_DISPOSED", "the agent was disposed; the log keeps the message");
       if (durable === "lost" || !queue.some((entry) => entry.id === id))
-        return fail("SESSION_LOST", "the session was lost");
+        return fail(error?.code ?? "SESSION_LOST", error?.message ?? "the session was lost");
     }
   }
 

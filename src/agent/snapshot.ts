@@ -1,7 +1,8 @@
 /** The snapshot of an agent: one frozen object until something in it changes. */
-import { messageOf, type Report } from "../errors.ts";
+import { messageOf, type Report, type TurnloopError } from "../errors.ts";
 import type { Log } from "../session/log.ts";
-import { isWaiting, openInteractions, queuedMessages } from "../session/state.ts";
+import { isWaiting } from "../session/parking.ts";
+import { openInteractions, queuedMessages } from "../session/state.ts";
 import type { Durability } from "../session/types.ts";
 import type { AgentSnapshot, AgentStatus, QueuedMessage } from "./types.ts";
 
@@ -17,7 +18,7 @@ export interface SnapshotStore {
 export function createSnapshots(
   log: Log,
   status: () => AgentStatus,
-  durable: () => Durability,
+  recorder: { readonly durable: Durability; readonly lost: TurnloopError | undefined },
   report: Report,
 ): SnapshotStore {
   const watchers = new Set<() => void>();
@@ -47,7 +48,8 @@ export function createSnapshots(
       waiting: isWaiting(state),
       queue,
       interactions,
-      durable: durable(),
+      durable: recorder.durable,
+      ...(recorder.lost && { error: recorder.lost }),
     };
     return last && isSame(last, next) ? last : (last = Object.freeze(next));
   }
@@ -55,7 +57,7 @@ export function createSnapshots(
   return {
     get,
     changed() {
-      if (watchers.size === 0 || get() === told) return;
+      if (watchers.size === 0 || (told && isSame(told, get()))) return;
       told = last;
       for (const watcher of [...watchers]) {
         try {

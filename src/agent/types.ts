@@ -21,6 +21,7 @@ export interface AgentSnapshot {
   readonly connection?: "connecting" | "open" | "closed";
   /** Of a remote agent. */
   readonly rights?: readonly ("read" | "drive" | "answer")[];
+  /** Why the session is lost; of a remote agent, why a command was refused. */
   readonly error?: TurnloopError;
 }
 
@@ -83,7 +84,7 @@ export interface Agent {
   configure(patch: Partial<CallConfig>): void;
   /** Resolves when no turn is open and none is about to open; when disposed, once the loop has ended. */
   whenIdle(): Promise<void>;
-  /** Resolves when everything accepted so far is stored. Rejects SESSION_DEGRADED, SESSION_CONFLICT, SESSION_CLOSED. */
+  /** Resolves when everything accepted so far is stored. Rejects SESSION_DEGRADED, SESSION_CONFLICT, SESSION_LOST, SESSION_CLOSED. */
   flush(): Promise<void>;
   /** Sugar over `session.subscribe`. */
   on<T extends SessionEventType>(
@@ -113,8 +114,13 @@ export interface LifecycleOptions {
   owner?: Agent;
   /** Of the creation only; aborting it later does nothing. */
   signal?: AbortSignal;
-  /** What to do when another writer holds the session. Not supported yet: giving it throws UNSUPPORTED. */
+  /**
+   * When another writer holds the right to the session: `fail` rejects SESSION_CLAIMED at once, `wait` waits until
+   * it lets go, `steal` takes the right from it, and its agent there is lost. Default: `fail`. A storage without
+   * claims leaves it at the conflict of two writers.
+   */
   claim?: "fail" | "wait" | "steal";
+  /** How long a claim may take: past it SESSION_CLAIMED. Default: as long as it takes. */
   claimTimeoutMs?: number;
 }
 
@@ -128,7 +134,7 @@ export interface CreateAgentOptions extends AgentOptions, LifecycleOptions {
 
 export interface ResumeAgentOptions extends AgentOptions, LifecycleOptions {
   id: string;
-  /** What becomes of a turn that was cut short. Default: the harness's. `continue` is not supported yet: UNSUPPORTED. */
+  /** What becomes of a turn that was cut short. Default: the harness's. */
   interrupted?: "close" | "continue";
 }
 
@@ -177,7 +183,7 @@ export interface Agents {
   open(options: OpenAgentOptions): Promise<AgentHandle>;
   /**
    * Rejects SESSION_EXISTS, INVALID_ID, INVALID_CONTENT, INVALID_HEADER, INVALID_LOG (a seed), NO_ADAPTER,
-   * HARNESS_DISPOSED, AGENT_DISPOSED (the owner), STORAGE_FAILED; with the signal's reason, and with what `setup` threw.
+   * HARNESS_DISPOSED, AGENT_DISPOSED (the owner), SESSION_CLAIMED, STORAGE_FAILED; with the signal's reason, and with what `setup` threw.
    */
   create(options?: CreateAgentOptions): Promise<AgentHandle>;
   /** Like `create`, and SESSION_NOT_FOUND, SESSION_LIVE, UNKNOWN_VERSION, UNKNOWN_EVENT. */

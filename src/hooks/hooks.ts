@@ -31,11 +31,15 @@ export interface Dispatch extends Hooks {
   /** Whether anybody would hear it. */
   heard(name: HookName): boolean;
   emit<K extends EmitName>(name: K, payload: Payload<K>): void;
-  /** Answers without a promise where nobody listens and `last` needs none. */
+  /**
+   * Answers without a promise where nobody listens and `last` needs none. What a listener hands to `next` is seen by
+   * those behind it: `patched` makes the payload that they get.
+   */
   waterfall<K extends WaterfallName>(
     name: K,
     payload: Payload<K>,
     last: (patch?: Patch<K>) => Awaitable<Answer<K>>,
+    patched?: (payload: Payload<K>, patch: Patch<K>) => Payload<K>,
   ): Awaitable<Answer<K>>;
   /** Awaits every listener in turn; with `ends`, the first answer for which it holds ends the row. */
   serial<K extends SerialName>(
@@ -138,15 +142,17 @@ export function createHooks(report: Report, parent?: Dispatch): Dispatch {
       }
     },
 
-    waterfall(name, payload, last) {
+    waterfall(name, payload, last, patched = (one, patch) => ({ ...one, ...(patch as object) })) {
       const row = listeners(name);
       if (row.length === 0) return last();
-      type R = Answer<typeof name>;
-      const run = async (i: number, patch?: Patch<typeof name>): Promise<R> =>
-        i === row.length
-          ? await last(patch)
-          : ((await row[i]!(payload as never, (inner = patch as never) => run(i + 1, inner))) as R);
-      return run(0);
+      type K = typeof name;
+      const run = async (i: number, shown: Payload<K>, patch?: Patch<K>): Promise<Answer<K>> => {
+        if (i === row.length) return last(patch);
+        const next = (inner?: Patch<K>): Promise<Answer<K>> =>
+          run(i + 1, inner === undefined ? shown : patched(shown, inner), inner ?? patch);
+        return (await row[i]!(shown as never, next)) as Answer<K>;
+      };
+      return run(0, payload);
     },
 
     serial(name, payload, ends) {

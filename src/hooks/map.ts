@@ -61,16 +61,27 @@ export interface HookMap {
   "agent/pre-step": Serial<AtTurn & { readonly system: string; readonly prefix: readonly Message[] }>;
   /** Answers with the configuration of this request: another model, other settings. */
   "agent/request": Waterfall<AtTurn & { readonly config: CallConfig }, CallConfig>;
-  /** A request failed. `committed`: some of its output was already streamed. Default: fail. */
+  /** A request failed. `config`: its own; `committed`: some of its output was already streamed. Default: fail. */
   "agent/request-error": Waterfall<
-    AtTurn & { readonly attempt: number; readonly error: ErrorData; readonly committed: boolean },
+    AtTurn & {
+      readonly config: CallConfig;
+      readonly attempt: number;
+      readonly error: ErrorData;
+      readonly committed: boolean;
+    },
     RequestErrorDecision
   >;
   /** Answers with the message that is logged, and whose tool calls run. */
   "agent/step-result": Waterfall<AtTurn & { readonly message: Message }, Message>;
   "agent/turn-continuation": Waterfall<AtTurn & { readonly decision: ContinuationDecision }, ContinuationDecision>;
-  /** After every step. The first stop is final: nothing that waits can override it. */
-  "agent/turn-stop": Serial<AtTurn, { readonly stop: { readonly by: string; readonly reason: string } }>;
+  /**
+   * After every step. The first stop is final: nothing that waits can override it. `goesOn`: another step follows
+   * unless the turn is stopped; steering counts.
+   */
+  "agent/turn-stop": Serial<
+    AtTurn & { readonly goesOn: boolean },
+    { readonly stop: { readonly by: string; readonly reason: string } }
+  >;
 
   "prompt/assemble": Waterfall<{ readonly assembly: PromptAssembly; readonly context: PromptContext }, PromptAssembly>;
   "prompt/change": Emit<{}>;

@@ -115,11 +115,9 @@ export function createDesk({ log, hooks, clock, report, agent, stored, settled, 
   function find(id: string): InteractionState {
     const known = log.state.interactions.get(id);
     if (known && !known.resolved) return known;
-    if (log.state.resolved.has(id)) {
-      throw new TurnloopError(
-        "INTERACTION_RESOLVED",
-        `${id} has been ${known?.resolved?.outcome ?? "resolved"} already; the first answer counts`,
-      );
+    const outcome = log.state.resolved.get(id);
+    if (outcome) {
+      throw new TurnloopError("INTERACTION_RESOLVED", `${id} has been ${outcome} already; the first answer counts`);
     }
     throw new TurnloopError("INTERACTION_NOT_FOUND", `nothing waits under the id ${id}: it was never asked`);
   }

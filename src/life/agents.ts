@@ -15,10 +15,12 @@ import type {
 import { TurnloopError } from "../errors.ts";
 import { jsonEqual } from "../json.ts";
 import { requireModel } from "../model/registry.ts";
+import { soonGranted } from "../storage/leases.ts";
 import { exists, notFound } from "../storage/stored.ts";
 import type { Ground } from "./build.ts";
 import { cutForFork } from "./fork.ts";
 import { createBirths } from "./births.ts";
+import { checkClaim, checkInterrupted, withLease } from "./claims.ts";
 import { begin, beginNow, type Begun, type Birth, type Owners } from "./lifecycle.ts";
 import { createSharing, type Make } from "./sharing.ts";
 
@@ -53,11 +55,10 @@ export function createAgents(ground: Ground): AgentService {
   }
 
   /** Throws for options that can never work. */
-  function check({ model, claim, interrupted }: AgentOptions & LifecycleOptions & { interrupted?: string }): void {
-    if (model !== undefined) requireModel(models, model);
-    if (claim !== undefined) throw new TurnloopError("UNSUPPORTED", "`claim` is not supported yet");
-    if (interrupted === "continue")
-      throw new TurnloopError("UNSUPPORTED", '`interrupted: "continue"` is not supported yet');
+  function check(options: AgentOptions & LifecycleOptions & Pick<ResumeAgentOptions, "interrupted">): void {
+    if (options.model !== undefined) requireModel(models, options.model);
+    checkClaim(options);
+    checkInterrupted(options.interrupted);
   }
 
   function checkId(id: unknown): asserts id is string {
@@ -79,9 +80,11 @@ export function createAgents(ground: Ground): AgentService {
     if (registry.get(header.id)) throw exists(header.id);
     const opening = sessions.opening(header.id, work.stop);
     try {
-      if (id !== undefined && (await work.wait(sessions.isStored(id)))) throw exists(id);
-      const archive = { header, events };
-      return await begin(ground, owners, { archive, stored: 0, source: "startup", options, work, opening });
+      return await withLease(sessions.leases, header.id, options, work, async (lease) => {
+        if (id !== undefined && (await work.wait(sessions.isStored(id)))) throw exists(id);
+        const archive = { header, events };
+        return begin(ground, owners, { archive, stored: 0, source: "startup", options, work, opening, lease });
+      });
     } catch (thrown) {
       // Another `create` of the id was faster.
       throw TurnloopError.is(thrown, "SESSION_LIVE") ? exists(header.id) : thrown;
@@ -95,24 +98,49 @@ export function createAgents(ground: Ground): AgentService {
     checkId(options.id);
     const opening = sessions.opening(options.id, work.stop);
     try {
-      const archive = await work.wait(sessions.read(options.id));
-      if (!archive) return undefined;
-      const stored = archive.events.length;
-      return await begin(ground, owners, { archive, stored, source: "resume", options, work, opening });
+      // Nobody may write behind what is read here.
+      return await withLease(sessions.leases, options.id, options, work, async (lease) => {
+        const archive = await work.wait(sessions.read(options.id));
+        if (!archive) return undefined;
+        const stored = archive.events.length;
+        return begin(ground, owners, { archive, stored, source: "resume", options, work, opening, lease });
+      });
     } finally {
       opening.end();
     }
   }
 
   async function resumeOrCreate(options: OpenAgentOptions, work: Stoppable): Promise<Begun> {
-    if (!factory) return (await resumeStored(options, work)) ?? createNew(options, work);
     const set = factory;
+    if (!set) {
+      // It is being opened from now on, whatever else is asked of the id; which of the two ways will be seen.
+      const opening = sessions.opening(options.id, () => {});
+      try {
+        // Held from the look at what is stored to the agent that is made of it.
+        return await withLease(sessions.leases, options.id, options, work, async (lease) => {
+          try {
+            return (await resumeStored(options, work)) ?? (await createNew(options, work));
+          } finally {
+            await lease.release();
+          }
+        });
+      } finally {
+        opening.end();
+      }
+    }
     try {
       return await foreign(work, set.resume({ ...options, signal: work.signal }));
     } catch (thrown) {
       if (!TurnloopError.is(thrown, "SESSION_NOT_FOUND")) throw thrown;
       return foreign(work, set.create({ ...options, signal: work.signal }));
     }
+  }
+
+  /** Whoever opens a session without its context, such as a host that is asked for it, gets the harness's. */
+  async function withContext(options: OpenAgentOptions, work: Stoppable): Promise<OpenAgentOptions> {
+    if (options.context !== undefined) return options;
+    const context = await work.wait(Promise.resolve(options.id).then(ground.contextOf));
+    return context === undefined ? options : { ...options, context };
   }
 
   const agents: AgentService = {
@@ -127,7 +155,11 @@ export function createAgents(ground: Ground): AgentService {
       check(options);
       const { owner } = options;
       const make: Make = (shared) =>
-        births.bear({ ...(owner && { owner }) }, (work) => resumeOrCreate(options, work), shared);
+        births.bear(
+          { ...(owner && { owner }) },
+          async (work) => resumeOrCreate(ground.contextOf ? await withContext(options, work) : options, work),
+          shared,
+        );
       for (;;) {
         const agent = registry.get(options.id);
         const life = agent && owners.lives.get(agent);
@@ -210,6 +242,8 @@ export function createAgents(ground: Ground): AgentService {
         source: "startup",
         options,
         work: createStoppable(),
+        // The id is new, so that nobody else can have it; and there is no time to wait.
+        lease: soonGranted(sessions.leases.take(header.id)),
       };
       return sharing.hold(beginNow(ground, owners, birth)).agent;
     },

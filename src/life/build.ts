@@ -29,8 +29,12 @@ export interface Ground {
   readonly defaultModel: string | undefined;
   /** Which model an agent's next request goes to, as far as no hook says otherwise. */
   readonly routes: Map<Agent, () => string | undefined>;
+  /** Rebuilds the context of an agent that is opened without one. */
+  readonly contextOf: ((sessionId: string) => unknown) | undefined;
   readonly maxParallelToolCalls: number;
   readonly interactive: boolean;
+  /** What becomes of a turn that was cut short, unless whoever resumes it says otherwise. */
+  readonly interrupted: "close" | "continue";
 }
 
 /** An agent that nobody sees yet. */

@@ -1,8 +1,9 @@
 /** The one transaction in which an agent begins, and the one way in which it ends. */
-import type { Agent, AgentHandle, AgentOptions, LifecycleOptions } from "../agent/types.ts";
+import type { Agent, AgentHandle, AgentOptions, LifecycleOptions, ResumeAgentOptions } from "../agent/types.ts";
 import type { AgentRegistry } from "../agent/registry.ts";
 import type { Stoppable } from "../agent/stoppable.ts";
 import { messageOf, TurnloopError } from "../errors.ts";
+import { takenOver, type Lease } from "../storage/leases.ts";
 import type { Opening } from "../storage/sessions.ts";
 import type { Archive } from "../storage/archive.ts";
 import { build, type Built, type Ground } from "./build.ts";
@@ -23,11 +24,13 @@ export interface Birth {
   /** How many of its events are stored. */
   readonly stored: number;
   readonly source: "startup" | "resume";
-  readonly options: AgentOptions & LifecycleOptions;
+  readonly options: AgentOptions & LifecycleOptions & Pick<ResumeAgentOptions, "interrupted">;
   /** Stopped when its signal aborts, or its harness or its owner ends. */
   readonly work: Stoppable;
   /** Its place among those that are made of the same id. */
   readonly opening?: Opening;
+  /** The right to write it: released when the agent has ended. */
+  readonly lease: Lease;
 }
 
 /** A handle that also tells when the end of its agent begins, by whomever. */
@@ -86,7 +89,7 @@ function createLife(
   ground: Ground,
   owners: Owners,
   built: Built,
-  { source, options: { owner }, work, opening }: Birth,
+  { source, options: { owner, interrupted = ground.interrupted }, work, opening, lease }: Birth,
 ): Life {
   const { agent, core, instance, live } = built;
   const { hooks } = instance;
@@ -103,6 +106,7 @@ function createLife(
     work.check();
     owners.check();
     if (ending) throw new TurnloopError("AGENT_DISPOSED", `the agent ${agent.id} was disposed while it was made`);
+    if (live.recorder.lost) throw live.recorder.lost;
     if (owner?.status === "disposed") throw new TurnloopError("AGENT_DISPOSED", `the owner ${owner.id} is disposed`);
   }
 
@@ -111,7 +115,8 @@ function createLife(
       check();
       undo.session.push(ground.sessions.enter(live, opening));
       undo.agent.push(owners.registry.enter(agent, owner));
-      reopen(instance);
+      // What a seed has left open was never this session's own.
+      reopen(instance, source === "resume" ? interrupted : "close");
       telling = true;
       try {
         undo.session.push(() => hooks.emit("session/disposed", { session }));
@@ -127,7 +132,7 @@ function createLife(
         told();
       }
       check();
-      live.recorder.wake();
+      live.recorder.begin();
       // It begins behind this frame, so that whoever hears of it finds it running.
       const begun = Promise.resolve(instance).then(drive);
       running = begun.catch((cause: unknown) => {
@@ -181,11 +186,17 @@ function createLife(
       for (const off of [...undo.agent, ...undo.session]) off();
       await live.close();
     } finally {
+      await lease.release();
       owners.lives.delete(agent);
       built.unwind();
     }
   }
 
   owners.lives.set(agent, { owner, begun: life.begun });
+  lease.onLost(() => {
+    const error = takenOver(agent.id);
+    live.recorder.lose(error);
+    if (!running) work.stop(error);
+  });
   return life;
 }

@@ -1,4 +1,6 @@
 /** What is made right when a session is opened, before anybody is told of it. */
+import { isParked } from "../session/parking.ts";
+import { resumeTurn } from "../session/resume.ts";
 import { queuedMessages } from "../session/state.ts";
 import { repair } from "../storage/live.ts";
 import type { Instance } from "../loop/instance.ts";
@@ -8,20 +10,16 @@ import { writeWaiting } from "../loop/waiting.ts";
 const CUT_SHORT = 3;
 
 /**
- * A turn that was cut short is closed, unless it is parked. A message that seems to kill its turns is
+ * A turn that was cut short is closed, or resumed, unless it is parked. A message that seems to kill its turns is
  * dropped. Injections that waited for the end of a tool batch become a turn of their own.
  */
-export function reopen({ log, report, tools, agent }: Instance): void {
+export function reopen({ core, log, report, tools, agent }: Instance, interrupted: "close" | "continue"): void {
   if (log.seq === 0) return;
   log.unheard(() => {
-    repair(log, tools.idempotent);
-    // Whoever had claimed a client tool has gone with the host.
-    for (const interaction of log.state.interactions.values()) interaction.claimedBy = undefined;
+    const goesOn =
+      interrupted === "continue" && !isParked(log.state, tools.idempotent) && resumeTurn(log, tools.idempotent);
+    if (!goesOn) repair(log, tools.idempotent);
 
-    if (!log.state.open) {
-      for (const [id, entry] of log.state.inbox)
-        if (entry.as === "steer") log.state.inbox.set(id, { ...entry, as: "send" });
-    }
     const deadly = queuedMessages(log.state).filter((entry) => entry.cutShort >= CUT_SHORT);
     for (const { id } of deadly) {
       log.write("inbox/dropped", { ids: Object.freeze([id]), reason: "cut short" });
@@ -32,6 +30,8 @@ export function reopen({ log, report, tools, agent }: Instance): void {
       });
     }
 
+    // A turn that goes on can be cancelled from now on, before the loop has begun.
+    if (log.state.open) core.begin();
     const inject = queuedMessages(log.state).find((entry) => entry.as === "inject");
     if (!inject || log.state.open) return;
     const turn = log.state.turn + 1;

@@ -32,12 +32,17 @@ async function work(instance: Instance): Promise<void> {
   }
   // A cancel from the listener ends a parked turn; else it took what was queued, and what came after it begins anew.
   const anew = activity.stopped !== undefined && !log.state.open;
-  const terminal = await runTurn(instance, anew ? core.begin() : activity);
+  const running = anew ? core.begin() : activity;
+  const terminal = await runTurn(instance, running);
   core.activity = undefined;
   if (log.state.open) return;
   const { lost } = recorder;
   if (lost) log.close(() => lost);
-  await instance.flush().catch((error: unknown) => instance.tellError(error));
+  await instance.flush().catch((error: unknown) => {
+    const { stopped } = running;
+    // What has ended the turn was told with its end.
+    if (stopped?.kind !== "failed" || stopped.error !== error) instance.tellError(error);
+  });
   if (terminal) dropSteering(instance);
 }
 

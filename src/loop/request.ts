@@ -43,7 +43,7 @@ export async function requestAnswer(turn: Turn, parts: RequestParts, history: re
       failure = thrown;
     }
     activity.check();
-    const decision = await decide(turn, failure);
+    const decision = await decide(turn, failure, config);
     if (decision.kind === "fail") throw failure.cause;
     if (decision.kind === "new-step") return false;
     await activity.wait(clock.sleep(decision.afterMs ?? 0, activity.signal));
@@ -94,7 +94,7 @@ function isSame(a: RequestHeader, b: RequestHeader): boolean {
   );
 }
 
-async function decide(turn: Turn, failure: RequestFailure): Promise<RequestErrorDecision> {
+async function decide(turn: Turn, failure: RequestFailure, config: CallConfig): Promise<RequestErrorDecision> {
   const { instance, activity } = turn;
   const { hooks, log } = instance;
   const { attempt } = log.state.open!.step!;
@@ -118,7 +118,7 @@ async function decide(turn: Turn, failure: RequestFailure): Promise<RequestError
   };
   let decision: RequestErrorDecision;
   try {
-    const payload = { ...at(turn), attempt, error, committed };
+    const payload = { ...at(turn), config, attempt, error, committed };
     decision = checkDecision(await activity.wait(hooks.waterfall("agent/request-error", payload, () => FAIL)));
   } catch (thrown) {
     // The attempt has failed, whatever becomes of the question what to do about it.
@@ -228,14 +228,18 @@ function cutOf(finish: FinishReason | undefined): Turn["cut"] {
   return finish?.kind === "max-tokens" || finish?.kind === "content-filter" ? finish.kind : undefined;
 }
 
-/** Whether an answer of the open turn was cut short already: for one that was parked. */
+/** Whether an answer of the open turn was cut short already: for one that is taken up. An answer that died counts for nothing. */
 export function cutOfTurn(log: Log): Turn["cut"] {
   let cut: Turn["cut"];
+  let found: Turn["cut"];
   for (let seq = log.state.open?.seq ?? log.seq; seq < log.seq; seq += 1) {
     const event = log.at(seq)!;
-    if (event.type !== "assistant/chunk" || event.data.chunk.type !== "finish") continue;
-    const found = cutOf(event.data.chunk.reason);
-    if (found && cut !== "max-tokens") cut = found;
+    if (event.type === "assistant/chunk" && event.data.chunk.type === "finish") found = cutOf(event.data.chunk.reason);
+    else if (event.type === "turn/resumed") found = undefined;
+    else if ((event.type === "assistant/message" || event.type === "step/end") && found) {
+      if (cut !== "max-tokens") cut = found;
+      found = undefined;
+    }
   }
   return cut;
 }

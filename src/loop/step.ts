@@ -7,6 +7,7 @@ import { jsonCopy } from "../json.ts";
 import { blocksOf } from "../model/content.ts";
 import type { Message } from "../model/types.ts";
 import type { Composed } from "../prompt/prompt.ts";
+import { lastStep } from "../session/resume.ts";
 import type { TurnEndReason } from "../session/types.ts";
 import { requestAnswer, type RequestParts } from "./request.ts";
 import { at, write, type Instance, type Turn } from "./instance.ts";
@@ -16,14 +17,13 @@ import { contextOf, isSteered, writeSteering, writeWaiting } from "./waiting.ts"
 /** Runs the open step on, or a new one. Answers with how the turn ends, or undefined when it goes on. */
 export async function runStep(turn: Turn): Promise<TurnEndReason | undefined> {
   const { log } = turn.instance;
-  // An open step is one that was parked among its tool calls.
-  if (!log.state.open!.step) {
-    const answered = await openStep(turn);
-    if (!answered) return undefined;
-  }
+  let steered = false;
+  // An open step is one that was parked among its tool calls, or whose host has died behind its answer.
+  if (log.state.open!.step) steered = lastStep(log)!.steered;
+  else if (!(await openStep(turn))) return undefined;
   const called = await runTools(turn);
   writeWaiting(log);
-  const steered = writeSteering(turn);
+  steered = writeSteering(turn) || steered;
   endStep(turn);
   return conclude(turn, called || steered);
 }
@@ -95,7 +95,7 @@ async function composePrefix({ instance, activity }: Turn): Promise<readonly Mes
 }
 
 /** Asks the policies. A stop is final; else a reason to go on, or steering that waits, makes another step. */
-async function conclude(turn: Turn, goesOn: boolean): Promise<TurnEndReason | undefined> {
+export async function conclude(turn: Turn, goesOn: boolean): Promise<TurnEndReason | undefined> {
   const { instance, activity } = turn;
   const { hooks } = instance;
   const proposed: ContinuationDecision = { action: goesOn ? "continue" : "stop" };
@@ -112,8 +112,11 @@ async function conclude(turn: Turn, goesOn: boolean): Promise<TurnEndReason | un
   }
   if (decision.action === "continue" && decision.reason) turn.reasons.push(contextOf(decision.reason));
 
+  const wantsMore = (): boolean => decision.action === "continue" || isSteered(turn);
   const answer = hooks.heard("agent/turn-stop")
-    ? await activity.wait(hooks.serial("agent/turn-stop", at(turn), (given) => given !== undefined))
+    ? await activity.wait(
+        hooks.serial("agent/turn-stop", { ...at(turn), goesOn: wantsMore() }, (given) => given !== undefined),
+      )
     : undefined;
   if (answer !== undefined) {
     const { by, reason } = (answer as typeof answer | null)?.stop ?? {};
@@ -123,6 +126,6 @@ async function conclude(turn: Turn, goesOn: boolean): Promise<TurnEndReason | un
     turn.terminal = true;
     return turn.cut ? { kind: turn.cut } : { kind: "stopped", by, reason };
   }
-  if (decision.action === "continue" || isSteered(turn)) return undefined;
+  if (wantsMore()) return undefined;
   return { kind: turn.cut ?? "completed" };
 }

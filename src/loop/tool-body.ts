@@ -8,21 +8,25 @@ import type { ToolCallContext, ToolExecution, ToolOutcome } from "../tools/types
 import { askPerson } from "./asking.ts";
 import type { Turn } from "./instance.ts";
 
-/** Never rejects but for a stop of the turn; a body that has finished then keeps its own outcome. */
+/**
+ * Never rejects but for a stop of the turn; a body that has finished then keeps its own outcome. Once the call is
+ * `over`, what the body still does and says is nobody's.
+ */
 export async function runBody(
   turn: Turn,
   tool: Tool,
   args: unknown,
   execution: ToolExecution,
-  narrowed: AbortSignal = execution.signal,
+  place: { readonly over: boolean } = ALIVE,
 ): Promise<ToolOutcome> {
   const { activity, outcomes } = turn;
   const { timeoutMs } = tool;
-  const limit = timeoutMs === undefined ? undefined : timeLimit(turn, tool.name, timeoutMs, narrowed, () => end());
-  const { context, end } = callContext(turn, { ...execution, signal: limit?.signal ?? narrowed }, limit);
+  const limit =
+    timeoutMs === undefined ? undefined : timeLimit(turn, tool.name, timeoutMs, execution.signal, () => end());
+  const { context, end } = callContext(turn, { ...execution, ...(limit && { signal: limit.signal }) }, limit, place);
   outcomes.delete(execution.callId);
   const finish = (outcome: ToolOutcome): ToolOutcome => {
-    if (!limit?.over) outcomes.set(execution.callId, outcome);
+    if (!limit?.over && !place.over) outcomes.set(execution.callId, outcome);
     return outcome;
   };
   // What a body throws after a stop is most likely the stop itself.
@@ -41,6 +45,8 @@ export async function runBody(
     limit?.end();
   }
 }
+
+const ALIVE = { over: false };
 
 /** Aborts the body's signal in time, and answers for a body that does not care. It stands while a person is asked. */
 function timeLimit({ instance }: Turn, tool: string, ms: number, outer: AbortSignal, expire: () => void): TimeLimit {
@@ -99,6 +105,7 @@ function callContext(
   turn: Turn,
   { callId, agent, signal }: ToolExecution,
   limit: TimeLimit | undefined,
+  place: { readonly over: boolean },
 ): { context: ToolCallContext; end(): void } {
   const { log } = turn.instance;
   let ended = false;
@@ -110,11 +117,11 @@ function callContext(
     context: agent.options.context,
     signal,
     progress(value) {
-      if (ended || turn.activity.stopped) return;
+      if (ended || place.over || turn.activity.stopped) return;
       log.write("tool/progress", { callId, value: jsonCopy(value) });
     },
     async ask(payload: JsonValue, options = {}) {
-      if (ended || turn.activity.stopped) {
+      if (ended || place.over || turn.activity.stopped) {
         throw new TurnloopError("INTERACTION_CANCELLED", "the call has ended, so nothing can be asked any more");
       }
       asked += 1;

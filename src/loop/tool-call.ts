@@ -81,15 +81,35 @@ async function perform(
     instance.desk.cancel();
     return errorOutcome(turn.fatal);
   }
+  activity.check();
+  if (!hooks.heard("tools/execute")) {
+    const outcome = tool.client ? await askClient(turn, execution) : await runBody(turn, tool, args, execution);
+    turn.outcomes.set(execution.callId, outcome);
+    return outcome;
+  }
+  const place = { over: false };
   const body = (patch?: { readonly signal: AbortSignal }): Promise<ToolOutcome> => {
     activity.check();
-    return tool.client ? askClient(turn, execution) : runBody(turn, tool, args, execution, patch?.signal);
+    const narrowed = patch ? { ...execution, signal: patch.signal } : execution;
+    return tool.client ? askClient(turn, narrowed) : runBody(turn, tool, args, narrowed, place);
   };
-  const outcome = hooks.heard("tools/execute")
-    ? checkOutcome(await activity.wait(hooks.waterfall("tools/execute", { execution }, body)))
-    : await body();
-  turn.outcomes.set(execution.callId, outcome);
-  return outcome;
+  try {
+    const answer = hooks.waterfall("tools/execute", { execution }, body, narrowExecution);
+    const outcome = checkOutcome(await activity.wait(answer));
+    turn.outcomes.set(execution.callId, outcome);
+    return outcome;
+  } finally {
+    // A policy may have answered for a body that is still at work.
+    place.over = true;
+  }
+}
+
+/** What the policies further in are shown. */
+function narrowExecution(
+  { execution }: { readonly execution: ToolExecution },
+  { signal }: { readonly signal: AbortSignal },
+): { readonly execution: ToolExecution } {
+  return { execution: Object.freeze({ ...execution, signal }) };
 }
 
 /** Nobody is to be asked about the call. */
@@ -159,7 +179,7 @@ function commit(turn: Turn, call: CallState, execution: ToolExecution, { outcome
     }
   });
   turn.outcomes.delete(callId);
-  hooks.emit("tools/result", { execution, outcome });
+  if (hooks.heard("tools/result")) hooks.emit("tools/result", { execution, outcome });
 }
 
 function executionOf({ instance, activity }: Turn, { block }: CallState, args: ParsedArguments): ToolExecution {
@@ -180,6 +200,7 @@ export function leftOver(turn: Turn, call: CallState): ResultData {
 }
 
 export function tellResult(turn: Turn, call: CallState, outcome: ResultData): void {
+  if (!turn.instance.hooks.heard("tools/result")) return;
   turn.instance.hooks.emit("tools/result", {
     execution: executionOf(turn, call, parseArguments(call.block.arguments)),
     outcome,

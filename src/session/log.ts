@@ -4,7 +4,7 @@ import { isThenable, type Dispatch } from "../hooks/hooks.ts";
 import type { Unregister } from "../hooks/types.ts";
 import { jsonCopy } from "../json.ts";
 import { checkData, checkEnvelope, isBookkeeping } from "./shapes.ts";
-import { advance, createState, type LogState } from "./state.ts";
+import { advance, createState, inherit, type LogState } from "./state.ts";
 import { createSurface } from "./surface.ts";
 import type {
   Cite,
@@ -97,6 +97,7 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
     }
     take(event);
   }
+  inherit(state);
   told = events.length;
 
   function commit(event: SessionEvent): void {

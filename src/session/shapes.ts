@@ -115,6 +115,11 @@ export function checkData(type: string, data: unknown): void {
   }
 }
 
+/** In the order of the history, where a summary stands in front of what is older than itself. */
+function isRange(value: unknown, below: number): boolean {
+  return Array.isArray(value) && value.length === 2 && value.every((end) => isSeq(end, below));
+}
+
 function isSpan(value: unknown, below: number): boolean {
   return Array.isArray(value) && value.length === 2 && value.every((end) => isSeq(end, below)) && value[0] <= value[1];
 }
@@ -136,7 +141,7 @@ export function checkEnvelope(
   if (isMessageType(type) !== (surface !== undefined)) {
     bad(surface === undefined ? "a message must say `surface`" : "only messages carry `surface`");
   }
-  if (surface !== undefined && surface !== "append" && !isSpan((surface as { replace?: unknown }).replace, seq)) {
+  if (surface !== undefined && surface !== "append" && !isRange((surface as { replace?: unknown }).replace, seq)) {
     bad('`surface` must be "append" or a range of earlier seqs');
   }
   if (cites === undefined) return;

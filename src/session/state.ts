@@ -39,6 +39,10 @@ export interface TurnState {
   readonly calls: Map<string, CallState>;
   /** Why it was cancelled: the first reason. */
   cancelled: string | undefined;
+  /** How often it was run, from 1: each time that a host died in it, another goes on. */
+  attempt: number;
+  /** The seq of its last `turn/resumed`. */
+  resumed: number | undefined;
   /** The message of this turn that asks for structured output. */
   output: JsonSchema | undefined;
 }
@@ -54,7 +58,10 @@ export interface InboxEntry extends QueuedMessage {
 
 export interface InteractionState {
   readonly request: Omit<Interaction, "claimedBy">;
+  /** Who runs it now. */
   claimedBy: string | undefined;
+  /** Whether anybody ever ran it: what came of that may be unknown. */
+  claimed: boolean;
   resolved: { readonly outcome: "answered" | "cancelled" | "expired"; readonly value?: JsonValue } | undefined;
 }
 
@@ -74,7 +81,7 @@ export interface LogState {
   /** Of the open turn: those open, and those answered. */
   readonly interactions: Map<string, InteractionState>;
   /** The ids of those that were resolved, in any turn. */
-  readonly resolved: Set<string>;
+  readonly resolved: Map<string, "answered" | "cancelled" | "expired">;
 }
 
 export function createState(): LogState {
@@ -87,7 +94,7 @@ export function createState(): LogState {
     inbox: new Map(),
     accepted: new Set(),
     interactions: new Map(),
-    resolved: new Set(),
+    resolved: new Map(),
   };
 }
 
@@ -110,27 +117,35 @@ export function advance(state: LogState, event: SessionEvent, own: boolean): voi
         step: undefined,
         calls: new Map(),
         cancelled: undefined,
+        attempt: 1,
+        resumed: undefined,
         output: undefined,
       };
       for (const [id, entry] of state.inbox) {
-        if (messages.includes(id)) {
-          entry.takenBy = turn;
-          state.open.output ??= entry.output;
-        } else if (entry.as === "steer") {
-          // It was meant for the turn before: now it waits its turn, in its place.
-          state.inbox.set(id, { ...entry, as: "send" });
-        }
+        if (!messages.includes(id)) continue;
+        entry.takenBy = turn;
+        state.open.output ??= entry.output;
       }
+      leaveSteering(state);
       return;
     }
-    case "turn/end":
+    case "turn/resumed":
+      if (!state.open) return;
+      state.open.attempt = event.data.attempt;
+      state.open.resumed = event.seq;
+      for (const entry of state.inbox.values()) if (entry.takenBy !== undefined) entry.cutShort += 1;
+      return;
+    case "turn/end": {
+      const { kind } = event.data.reason;
       state.open = undefined;
       state.interactions.clear();
       for (const entry of state.inbox.values()) {
-        if (entry.takenBy !== undefined && event.data.reason.kind === "interrupted") entry.cutShort += 1;
+        if (entry.takenBy !== undefined && kind === "interrupted") entry.cutShort += 1;
         entry.takenBy = undefined;
       }
+      if (kind === "interrupted" || kind === "aborted") leaveSteering(state);
       return;
+    }
     case "session/titled":
       state.title = event.data.title;
       return;
@@ -162,22 +177,45 @@ export function advance(state: LogState, event: SessionEvent, own: boolean): voi
       return;
     case "interaction/requested":
       if (own)
-        state.interactions.set(event.data.id, { request: event.data, claimedBy: undefined, resolved: undefined });
+        state.interactions.set(event.data.id, {
+          request: event.data,
+          claimedBy: undefined,
+          claimed: false,
+          resolved: undefined,
+        });
       return;
     case "interaction/claimed": {
       const interaction = state.interactions.get(event.data.id);
-      if (interaction) interaction.claimedBy = event.data.client;
+      if (interaction) {
+        interaction.claimedBy = event.data.client;
+        interaction.claimed = true;
+      }
       return;
     }
     case "interaction/resolved": {
       const interaction = state.interactions.get(event.data.id);
       if (interaction) interaction.resolved ??= event.data;
-      state.resolved.add(event.data.id);
+      if (!state.resolved.has(event.data.id)) state.resolved.set(event.data.id, event.data.outcome);
       return;
     }
     default:
       if (state.open) advanceStep(state.open, event);
   }
+}
+
+/** Steering that its turn has left behind waits for a turn of its own, in its place. */
+function leaveSteering({ inbox }: LogState): void {
+  for (const [id, entry] of inbox)
+    if (entry.as === "steer" && entry.takenBy === undefined) inbox.set(id, { ...entry, as: "send" });
+}
+
+/**
+ * Whoever had a log before has let go of it: the clients that had claimed an interaction have gone with their
+ * host, and no turn is left that steering could reach but the open one.
+ */
+export function inherit(state: LogState): void {
+  for (const interaction of state.interactions.values()) interaction.claimedBy = undefined;
+  if (!state.open) leaveSteering(state);
 }
 
 function advanceStep(turn: TurnState, event: SessionEvent): void {
@@ -253,35 +291,4 @@ const NOTHING: readonly never[] = Object.freeze([]);
 export function queuedMessages(state: LogState): readonly InboxEntry[] {
   if (state.inbox.size === 0) return NOTHING;
   return [...state.inbox.values()].filter((entry) => entry.takenBy === undefined);
-}
-
-/** The open turn waits for a person or a client, and for nothing else. */
-export function isWaiting(state: LogState): boolean {
-  if (!state.open?.step?.settled) return false;
-  const open = openInteractions(state);
-  return (
-    open.length > 0 &&
-    unansweredCalls(state).every((call) => call.starts === 0 || open.some((one) => one.callId === call.block.callId))
-  );
-}
-
-/**
- * The open turn can be left as it stands, for days: an answer is waited for or has come, and no body that was
- * started would be run twice by going on. `idempotent` says which tools may be run again.
- */
-export function isParked(state: LogState, idempotent: (tool: string) => boolean): boolean {
-  if (!state.open?.step?.settled || state.open.cancelled !== undefined) return false;
-  const asked = [...state.interactions.values()];
-  const of = (call: CallState): InteractionState[] => asked.filter((one) => one.request.callId === call.block.callId);
-  const isHeld = (call: CallState): boolean =>
-    of(call).some(({ request, claimedBy, resolved }) =>
-      request.kind === "client-tool"
-        ? resolved || claimedBy === undefined || idempotent(call.block.name)
-        : !resolved && idempotent(call.block.name),
-    );
-  const calls = unansweredCalls(state);
-  return (
-    (asked.some((one) => !one.resolved) || calls.some((call) => of(call).length > 0)) &&
-    calls.every((call) => call.starts === 0 || isHeld(call))
-  );
 }

@@ -3,7 +3,7 @@ import { TurnloopError, type Report } from "../errors.ts";
 import type { Dispatch } from "../hooks/hooks.ts";
 import { createLog, type Log } from "../session/log.ts";
 import { afterDeath, closeTurn } from "../session/close.ts";
-import { isParked } from "../session/state.ts";
+import { isParked } from "../session/parking.ts";
 import type { SessionEvent, SessionHeader, SessionSummary } from "../session/types.ts";
 import type { Clock } from "../scope.ts";
 import { createRecorder, PATIENCE_MS, type Recorder } from "./recorder.ts";

@@ -4,6 +4,7 @@ import { jsonEqual } from "../json.ts";
 import type { Log, Recording } from "../session/log.ts";
 import type { Durability, SessionEvent, SessionSummary } from "../session/types.ts";
 import type { Clock } from "../scope.ts";
+import { createSummaries, FIRST_RETRY_MS, LAST_RETRY_MS } from "./summaries.ts";
 import { summaryOf } from "./summary.ts";
 import type { SessionBatch, SessionStorage } from "./types.ts";
 
@@ -11,8 +12,6 @@ import type { SessionBatch, SessionStorage } from "./types.ts";
 const BATCH = 1000;
 /** How many events may wait before the model stream is slowed down. */
 const BACKLOG = 5000;
-const FIRST_RETRY_MS = 100;
-const LAST_RETRY_MS = 5000;
 /** A session is degraded when a write takes longer. */
 export const PATIENCE_MS = 5000;
 
@@ -25,6 +24,10 @@ export interface Recorder extends Recording {
   flush(): Promise<void>;
   /** The same, but rejects SESSION_DEGRADED once the session is: nobody in the loop waits for longer. */
   settle(): Promise<void>;
+  /** At the opening of what was stored: tells what is stored, and writes what is not. */
+  begin(): void;
+  /** Nothing is written any more: another holds the right to. The first reason counts. */
+  lose(error: TurnloopError): void;
   /** Undefined while the storage keeps up, else what the model stream waits for. */
   pressure(): Promise<void> | undefined;
   /** No more writes; resolves when the one under way has ended. */
@@ -38,8 +41,8 @@ export interface RecorderOptions {
   readonly stored: number;
   readonly clock: Clock;
   readonly report: Report;
-  readonly onSummary?: ((summary: SessionSummary) => unknown) | undefined;
-  /** `durable` has changed. */
+  readonly onSummary: ((summary: SessionSummary) => unknown) | undefined;
+  /** `durable` has changed, in a way that lasts. */
   readonly onChange: () => void;
   /** The storage has refused for good. */
   readonly onLost: (error: TurnloopError) => void;
@@ -56,14 +59,21 @@ interface Waiter {
 export function createRecorder(options: RecorderOptions): Recorder {
   const { log, storage, clock, report, onChange, onLost } = options;
   const { id, header } = log.session;
+  const summaries = createSummaries(options);
   let { stored } = options;
-  let durable: Durability = "stored";
+  let degraded = false;
   let lost: TurnloopError | undefined;
   let scheduled = false;
   let writing: Promise<void> | undefined;
+  /** The write under way takes longer than a turn of the event loop: what is appended behind it has to wait. */
+  let lasting = false;
+  /** It was told that something waits. */
+  let toldPending = false;
   let stopped = false;
   /** Wakes a write that waits to be tried again. */
   let retrying: AbortController | undefined;
+  /** Resolves when the write under way is waited for no longer. */
+  let stalled = Promise.withResolvers<void>();
   let waiters: Waiter[] = [];
 
   const unwatch = storage.watchTail?.(id, () => (stored < log.seq && !lost ? batchTo(log.seq) : undefined));
@@ -73,17 +83,17 @@ export function createRecorder(options: RecorderOptions): Recorder {
     return { id, from: stored, events: log.slice(stored, to), summary, ...(stored === 0 && { header }) };
   }
 
-  function become(next: Durability): void {
-    if (durable === next || durable === "lost") return;
-    durable = next;
+  /** Told only when a write lasts: most are done before anybody could look. */
+  function tellPending(): void {
+    if (toldPending || degraded || lost) return;
+    toldPending = true;
     onChange();
   }
 
   /** Writes at the end of this turn of the event loop: what it appended is one batch. */
   function wake(): void {
-    if (stored >= log.seq) return;
-    if (durable === "stored") become("pending");
-    if (scheduled || writing || lost || stopped) return;
+    if (lasting && !toldPending) tellPending();
+    if (scheduled || writing || lost || stopped || stored >= log.seq) return;
     scheduled = true;
     soon(() => {
       scheduled = false;
@@ -99,7 +109,11 @@ export function createRecorder(options: RecorderOptions): Recorder {
       if (lost || stopped) return;
       const ready = waiters.filter((waiter) => waiter.seq <= stored);
       waiters = waiters.filter((waiter) => waiter.seq > stored);
-      become(stored === log.seq ? "stored" : "pending");
+      const whole = stored === log.seq;
+      const changed = whole || degraded;
+      degraded = false;
+      toldPending = !whole && (toldPending || changed);
+      if (changed) onChange();
       for (const waiter of ready) waiter.resolve();
       if (waiters.length > 0) write();
       else if (stored < log.seq) wake();
@@ -111,21 +125,24 @@ export function createRecorder(options: RecorderOptions): Recorder {
     const batch = batchTo(to);
     let done = false;
     let patience: AbortController | undefined;
+    stalled = Promise.withResolvers<void>();
     // Most writes are done before any timer could matter.
     soon(() => {
       if (done) return;
+      lasting = true;
+      if (log.seq > to) tellPending();
       patience = new AbortController();
       clock.sleep(PATIENCE_MS, patience.signal).then(degrade, () => {});
     });
-    for (let wait = FIRST_RETRY_MS; !stopped; wait = Math.min(wait * 2, LAST_RETRY_MS)) {
+    for (let wait = FIRST_RETRY_MS; !stopped && !lost; wait = Math.min(wait * 2, LAST_RETRY_MS)) {
       try {
         await append(batch);
         stored = to;
-        tellSummary(batch.summary);
+        summaries.tell(batch.summary);
         break;
       } catch (cause) {
         if (isRefusal(cause)) {
-          lose(cause);
+          lose(conflict(id, cause));
           break;
         }
         report({
@@ -135,10 +152,13 @@ export function createRecorder(options: RecorderOptions): Recorder {
           sessionId: id,
         });
       }
+      if (stopped || lost) break;
+      tellPending();
       retrying = new AbortController();
       await clock.sleep(wait, retrying.signal).catch(() => {});
     }
     done = true;
+    lasting = false;
     patience?.abort();
   }
 
@@ -160,13 +180,15 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   function degrade(): void {
-    if (durable === "degraded" || durable === "lost") return;
+    stalled.resolve();
+    if (degraded || lost) return;
+    degraded = true;
     report({
       code: "SESSION_DEGRADED",
       message: "the storage has not taken anything for a while; the session goes on in memory",
       sessionId: id,
     });
-    become("degraded");
+    onChange();
     drop((waiter) => waiter.bounded, degradedError);
   }
 
@@ -176,14 +198,12 @@ export function createRecorder(options: RecorderOptions): Recorder {
     for (const waiter of dropped) waiter.reject(error());
   }
 
-  function lose(cause: TurnloopError): void {
-    const error = new TurnloopError(
-      "SESSION_CONFLICT",
-      `another writer has the session ${id}; open it again to see what it wrote`,
-      { cause },
-    );
+  function lose(error: TurnloopError): void {
+    if (lost) return;
     lost = error;
-    become("lost");
+    retrying?.abort();
+    report({ code: error.code, message: error.message, cause: error.cause, sessionId: id });
+    onChange();
     onLost(error);
     drop(
       () => true,
@@ -191,24 +211,12 @@ export function createRecorder(options: RecorderOptions): Recorder {
     );
   }
 
-  function tellSummary(summary: SessionSummary): void {
-    try {
-      Promise.resolve(options.onSummary?.(summary)).catch(failed);
-    } catch (cause) {
-      failed(cause);
-    }
-  }
-
-  function failed(cause: unknown): void {
-    report({ code: "LISTENER_FAILED", message: `onSummary failed: ${messageOf(cause)}`, cause, sessionId: id });
-  }
-
   function caughtUp(bounded: boolean): Promise<void> {
     if (lost) return Promise.reject(lost);
     if (stored >= log.seq) return DONE;
     if (stopped)
       return Promise.reject(new TurnloopError("SESSION_CLOSED", "the session is closed, and part of it is not stored"));
-    if (bounded && durable === "degraded") return Promise.reject(degradedError());
+    if (bounded && degraded) return Promise.reject(degradedError());
     return new Promise((resolve, reject) => {
       waiters.push({ seq: log.seq, bounded, resolve, reject });
       write();
@@ -216,8 +224,10 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   return {
-    get durable() {
-      return durable;
+    get durable(): Durability {
+      if (lost) return "lost";
+      if (degraded) return "degraded";
+      return stored < log.seq ? "pending" : "stored";
     },
     get stored() {
       return stored;
@@ -226,15 +236,21 @@ export function createRecorder(options: RecorderOptions): Recorder {
       return lost;
     },
     wake,
+    begin() {
+      // Its last word may have been lost with the process that stored it.
+      if (stored > 0 && stored === log.seq) summaries.tell(summaryOf(log));
+      wake();
+    },
+    lose,
     flush: () => caughtUp(false),
     settle: () => caughtUp(true),
-    pressure: () =>
-      log.seq - stored > BACKLOG && durable !== "degraded" && !lost ? caughtUp(true).catch(() => {}) : undefined,
+    pressure: () => (log.seq - stored > BACKLOG && !degraded && !lost ? caughtUp(true).catch(() => {}) : undefined),
     async stop() {
       stopped = true;
       retrying?.abort();
+      summaries.stop();
       // A storage that does not answer is not waited for.
-      if (durable !== "degraded") await writing;
+      if (!degraded && writing) await Promise.race([writing, stalled.promise]);
       drop(
         () => true,
         () => new TurnloopError("SESSION_CLOSED", "the session was closed before all of it was stored"),
@@ -249,6 +265,14 @@ const DONE = Promise.resolve();
 /** What no second try would change. */
 function isRefusal(thrown: unknown): thrown is TurnloopError {
   return TurnloopError.is(thrown, "SESSION_CONFLICT") || TurnloopError.is(thrown, "SESSION_EXISTS");
+}
+
+function conflict(id: string, cause: TurnloopError): TurnloopError {
+  return new TurnloopError(
+    "SESSION_CONFLICT",
+    `another writer has the session ${id}; open it again to see what it wrote`,
+    { cause },
+  );
 }
 
 function degradedError(): TurnloopError {

@@ -14,11 +14,14 @@ import type {
   SessionView,
 } from "../session/types.ts";
 import { fromLines, toLines, type Archive } from "./archive.ts";
+import { createLeases, takenOver, type Lease, type Leases } from "./leases.ts";
 import { openLive, type LiveSession } from "./live.ts";
 import { createStored, exists } from "./stored.ts";
 import type { SessionStorage } from "./types.ts";
 
 export interface SessionStore extends Sessions {
+  /** The rights to write. */
+  readonly leases: Leases;
   /** A private session: nobody sees it before it is entered. `stored`: how many of its events are stored. */
   prepare(archive: Archive, stored: number, hooks?: Dispatch): LiveSession;
   /** A new header, with a minted id where none is given. INVALID_HEADER, INVALID_CONTENT. */
@@ -57,7 +60,8 @@ export interface SessionStoreOptions {
 export function createSessions(options: SessionStoreOptions): SessionStore {
   const { storage, clock, newId, report, hooks, idempotent, onSummary } = options;
   const entered = new Map<string, LiveSession>();
-  const undriven = new Set<LiveSession>();
+  const undriven = new Map<LiveSession, Lease>();
+  const leases = createLeases(storage, clock, report);
   /** The agents that are being made, by their id. */
   const openings = new Map<string, Set<Opening>>();
   let numbered = 0;
@@ -67,6 +71,7 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
 
   const stored = createStored({
     storage,
+    leases,
     idempotent,
     prepare: (archive, from) => store.prepare(archive, from),
     checkAtRest(id) {
@@ -78,6 +83,7 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
   });
 
   const store: SessionStore = {
+    leases,
     get: (id) => entered.get(id)?.log.session,
     live: (id) => entered.get(id),
     list: stored.list,
@@ -140,11 +146,20 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
       if (closed) throw new TurnloopError("HARNESS_DISPOSED", "the harness is disposed; create another");
       const events = store.seed(seed ?? []);
       const header = store.header({ id: id ?? (await nextNumber()), meta, ...(seed && { seedLength: events.length }) });
-      if (entered.has(header.id) || (await stored.isStored(header.id))) throw exists(header.id);
-      if (closed) throw new TurnloopError("HARNESS_DISPOSED", "the harness is disposed; create another");
-      const live = store.prepare({ header, events }, 0, hooks);
-      store.enter(live);
-      undriven.add(live);
+      if (entered.has(header.id)) throw exists(header.id);
+      const lease = await leases.take(header.id);
+      let live: LiveSession;
+      try {
+        if (entered.has(header.id) || (await stored.isStored(header.id))) throw exists(header.id);
+        if (closed) throw new TurnloopError("HARNESS_DISPOSED", "the harness is disposed; create another");
+        live = store.prepare({ header, events }, 0, hooks);
+        store.enter(live);
+      } catch (thrown) {
+        await lease.release();
+        throw thrown;
+      }
+      undriven.set(live, lease);
+      lease.onLost(() => live.recorder.lose(takenOver(header.id)));
       hooks.emit("session/created", { session: live.log.session });
       return live.log.session;
     },
@@ -187,7 +202,7 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
       closed = true;
       await stored.atRest();
       await Promise.all(
-        [...undriven].map(async (live) => {
+        [...undriven].map(async ([live, lease]) => {
           const { session } = live.log;
           try {
             await live.recorder.settle();
@@ -196,6 +211,7 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
             report({ code: "FLUSH_FAILED", message, cause, sessionId: session.id });
           }
           await live.close();
+          await lease.release();
           entered.delete(session.id);
           hooks.emit("session/disposed", { session });
         }),

@@ -4,6 +4,7 @@ import { checkHeader } from "../session/header.ts";
 import { queuedMessages } from "../session/state.ts";
 import type { SessionSummary } from "../session/types.ts";
 import { readStored, toLines, type Archive } from "./archive.ts";
+import type { Leases } from "./leases.ts";
 import { repair, type LiveSession } from "./live.ts";
 import { summaryOf } from "./summary.ts";
 import type { SessionStorage } from "./types.ts";
@@ -24,6 +25,7 @@ export interface StoredSessions {
 
 export interface StoredOptions {
   readonly storage: SessionStorage;
+  readonly leases: Leases;
   /** Opens one in private, for a change. */
   readonly prepare: (archive: Archive, stored: number) => LiveSession;
   /** Throws SESSION_LIVE while an agent has it, or is made of it. */
@@ -31,7 +33,7 @@ export interface StoredOptions {
   readonly idempotent: (tool: string) => boolean;
 }
 
-export function createStored({ storage, prepare, checkAtRest, idempotent }: StoredOptions): StoredSessions {
+export function createStored({ storage, leases, prepare, checkAtRest, idempotent }: StoredOptions): StoredSessions {
   /** The last of the changes of each session that are under way. */
   const changes = new Map<string, Promise<unknown>>();
 
@@ -95,11 +97,11 @@ export function createStored({ storage, prepare, checkAtRest, idempotent }: Stor
   async function change<T>(id: string, body: () => Promise<T>): Promise<T> {
     checkAtRest(id);
     const mine = (changes.get(id) ?? Promise.resolve()).then(async () => {
-      const claim = await guarded(async () => storage.claim?.(id, { mode: "fail" }));
+      const lease = await leases.take(id);
       try {
         return await body();
       } finally {
-        await claim?.release();
+        await lease.release();
       }
     });
     const forget = (): void => {

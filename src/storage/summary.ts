@@ -1,5 +1,5 @@
 /** What a list shows of a session. */
-import { isWaiting } from "../session/state.ts";
+import { isWaiting } from "../session/parking.ts";
 import type { Log } from "../session/log.ts";
 import type { SessionSummary } from "../session/types.ts";
 

@@ -43,14 +43,6 @@ export const elsewhere: Readonly<Record<string, Elsewhere>> = {
     owner: CLIENT,
     ours: "where the client tells the error it has code and status; where it drops it, no empty success",
   },
-  B058: {
-    owner: "a policy with a timer, on the hook `model/stream`",
-    ours: "no limit of its own; a cancel ends the wait",
-  },
-  B059: {
-    owner: "a policy with a timer, on the hook `model/stream`",
-    ours: "no limit of its own; a cancel ends the wait",
-  },
   B065: { owner: "a client's or a policy's parser of tags", ours: "tags in text are text, to the letter" },
   B067: {
     owner: "the client, for a stand-in of a signature",
@@ -63,11 +55,6 @@ export const elsewhere: Readonly<Record<string, Elsewhere>> = {
   },
   B083: { owner: "the client, for joining neighbours of one role", ours: "one system text, in front" },
   B086: { owner: "a transport", ours: "blocks that overlap are told apart by index" },
-  B134: {
-    owner: "a policy, for a limit of failures in a row",
-    ours: "an error that names no other tool; the hooks tell enough to count",
-  },
-  B137: { owner: "a policy that counts", ours: "the hooks tell what it needs, and `agent/turn-stop` ends the turn" },
   B139: { owner: "a storage that keeps lines", ours: "an import that is refused says the line, and stores nothing" },
   B140: { owner: "a storage that can lose a part", ours: "a log with a hole is refused, not shortened" },
   B145: { owner: "a storage with rows of a limited size", ours: "each event is written once" },
@@ -76,8 +63,6 @@ export const elsewhere: Readonly<Record<string, Elsewhere>> = {
     ours: "a list reads no events; opening reads the whole log",
   },
   B155: { owner: "a transport, for holding back what comes early", ours: "a result without its call is in no history" },
-  B161: { owner: "a policy that compacts", ours: "three steps in a row may fail, and the first error is in the log" },
-  B163: { owner: "a policy that compacts", ours: "it is asked before each step, and after each failure" },
   B170: {
     owner: "the client, for places of its own such as `x_groq`",
     ours: "absent counts are absent, and counts are disjoint",

@@ -198,6 +198,7 @@ local("#37 of the code there is reached what the contract names: no loop, no inb
     ..."createTranscript eventsFromMessages fileBlock usageOf".split(" "),
     // plugins
     ..."approvals budget compaction fallback retry stallLimits standard subagents title toolTimeout".split(" "),
+    ..."askUser outputTool repeatedCalls".split(" "),
   ]);
   const reached = Object.keys(turnloop).filter((name) => name !== "settleTest");
   expect(reached.filter((name) => !named.has(name))).toEqual([]);

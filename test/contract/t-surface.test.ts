@@ -188,12 +188,13 @@ describe("replacing", () => {
       [1, 7],
       [3, 3],
       [7, 1],
-      [seq, 7],
+      // The summary stands in front of what is older than itself.
+      [7, seq],
       [seq + 1, seq + 1],
     ] as const) {
       expect(refusal(session, summary("bad", range, [[0, seq]])), String(range)).toBe("INVALID_SURFACE");
     }
-    expect(refusal(session, summary("good", [seq, seq]))).toBeUndefined();
+    expect(refusal(session, summary("good", [seq, 7], [seq, 7]))).toBeUndefined();
     append(session, turnEnd(2));
   });
 

@@ -1,0 +1,117 @@
+/** What an agent has used up, as a fold of its log. */
+import type { SessionEvent, SessionView, Usage } from "../core.ts";
+import { follow } from "./follow.ts";
+
+/** For a million tokens. `cacheRead` and `cacheWrite` default to `input`; reasoning is output. */
+export interface Price {
+  input: number;
+  output: number;
+  cacheRead?: number;
+  cacheWrite?: number;
+}
+export type Prices = Readonly<Record<string, Price>>;
+
+export interface Spent {
+  steps: number;
+  toolCalls: number;
+  tokens: number;
+  cost: number;
+  /** A model that has no price, so that `cost` is too low. */
+  unpriced: string | undefined;
+  /** In which a turn was at work: not while it waited for a person or a client, nor while its host was gone. */
+  ms: number;
+}
+
+export interface Ledger {
+  /** As of now: a copy. */
+  read(): Spent;
+  /** The number of a call of the open step among all that count. */
+  place(callId: string): number;
+}
+
+/** Of the last turn, or of the whole session but for what it was seeded with. */
+export function openLedger(session: SessionView, per: "turn" | "session", now: () => number, prices?: Prices): Ledger {
+  const zero: Readonly<Spent> = { steps: 0, toolCalls: 0, tokens: 0, cost: 0, unpriced: undefined, ms: 0 };
+  const spent = { ...zero };
+  const places = new Map<string, number>();
+  const waiting = new Set<string>();
+  let model = "";
+  /** Since when the turn has been at work. */
+  let since: number | undefined;
+  let last = 0;
+
+  const stand = (time: number): void => {
+    if (since !== undefined) spent.ms += Math.max(0, time - since);
+    since = undefined;
+  };
+  const answered = (id: string, time: number): void => {
+    if (waiting.delete(id) && waiting.size === 0) since = time;
+  };
+  const pay = (payer: string, usage: Usage | undefined): void => {
+    if (!usage) return;
+    const { input = 0, cacheRead = 0, cacheWrite = 0, output = 0, reasoning = 0 } = usage;
+    spent.tokens += input + cacheRead + cacheWrite + output + reasoning;
+    if (!prices) return;
+    const price = Object.hasOwn(prices, payer) ? prices[payer] : undefined;
+    if (!price) {
+      spent.unpriced = payer;
+      return;
+    }
+    const read = cacheRead * (price.cacheRead ?? price.input);
+    const written = cacheWrite * (price.cacheWrite ?? price.input);
+    spent.cost += (input * price.input + read + written + (output + reasoning) * price.output) / 1_000_000;
+  };
+  const take = ({ type, data, time }: SessionEvent): void => {
+    switch (type) {
+      case "turn/start":
+        if (per === "turn") Object.assign(spent, zero);
+        waiting.clear();
+        since = time;
+        break;
+      case "turn/resumed":
+        stand(last);
+        since = waiting.size === 0 ? time : undefined;
+        break;
+      case "turn/end":
+        stand(time);
+        break;
+      case "step/start":
+        spent.steps += 1;
+        places.clear();
+        break;
+      case "tool/call":
+        places.set(data.callId, (spent.toolCalls += 1));
+        break;
+      case "interaction/requested":
+        stand(time);
+        waiting.add(data.id);
+        break;
+      case "interaction/claimed":
+      case "interaction/resolved":
+        answered(data.id, time);
+        break;
+      case "request/header":
+        model = data.header.modelId ?? data.header.config.model;
+        break;
+      case "request/failed":
+        pay(model, data.usage);
+        break;
+      case "assistant/message":
+      case "model/aux":
+        pay(data.model, data.usage);
+        break;
+    }
+    last = time;
+  };
+  const catchUp = follow(session, session.header.seedLength ?? 0, take);
+  return {
+    read() {
+      catchUp();
+      return { ...spent, ms: spent.ms + (since === undefined ? 0 : Math.max(0, now() - since)) };
+    },
+    place(callId) {
+      catchUp();
+      return places.get(callId) ?? 0;
+    },
+  };
+}

@@ -1,0 +1,23 @@
+/** The policies that an agent should not be without. */
+import type { Plugin } from "../core.ts";
+import { budget } from "./budget.ts";
+import { compaction } from "./compaction.ts";
+import { retry } from "./retry.ts";
+import { stallLimits } from "./stall-limits.ts";
+import { together } from "./together.ts";
+
+export interface StandardOptions {
+  /** Of a turn. Default 50. */
+  maxSteps?: number;
+}
+
+/**
+ * What a newcomer should use: requests that failed for a reason that passes are tried again (`retry`), a turn ends
+ * after 50 steps (`budget`), a model that falls silent is given up (`stallLimits`), and a history that grows too long for
+ * the model is made shorter (`compaction`). Each is a plugin of its own, for
+ * those who want other numbers. Throws INVALID_OPTIONS.
+ */
+export function standard({ maxSteps = 50 }: StandardOptions = {}): Plugin {
+  const parts = [retry(), budget({ steps: maxSteps }), stallLimits(), compaction()];
+  return (scope) => together(...parts.map((part) => scope.use(part)));
+}

@@ -29,7 +29,7 @@ export function readPrograms(): readonly Program[] {
   });
 }
 
-const VENDORS = ["@ai-sdk", "@types", "csstype", "react", "undici-types", "zod"];
+const VENDORS = ["@ai-sdk", "@electric-sql", "@types", "csstype", "react", "undici-types", "zod"];
 
 /** Writes the programs down as somebody would who has installed the package and its vendors. Answers with the folder. */
 export function writePrograms(programs: readonly Program[]): string {
@@ -53,7 +53,9 @@ export function writePrograms(programs: readonly Program[]): string {
       strict: true,
       target: "es2022",
       lib: ["es2024", "dom", "dom.iterable"],
-      module: "nodenext",
+      // The sources stand in for the package here; how its declarations resolve, the consumer test sees.
+      module: "preserve",
+      moduleResolution: "bundler",
       jsx: "react-jsx",
       types: ["node"],
       noEmit: true,

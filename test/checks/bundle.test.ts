@@ -3,8 +3,11 @@ import { expect, test } from "vitest";
 import { bundle, everythingOf, weigh } from "../support/bundle.ts";
 import { readEntries } from "../support/package.ts";
 
-/** Bytes, minified and gzipped. The goal is 20,000; until it is reached, at least it grows no further. */
-const LIMIT = 33_500;
+/**
+ * Bytes, minified and gzipped. The goal is 20,000, and this is far from it: it says what the loop weighs today with
+ * leases, resumed turns and summaries, so that whatever makes it heavier is seen.
+ */
+const LIMIT = 36_200;
 
 test("the core entry imports nothing once it is built", async () => {
   const [core] = readEntries();

@@ -1,7 +1,11 @@
 /** A program of somebody who uses every adapter, with the peers that they need. */
-import { createHarness, defineTool, type Transcript } from "turnloop";
+import { createHarness, defineTool, type SessionStorage, type Transcript } from "turnloop";
 import { aiSdkModel, aiSdkTools } from "turnloop/ai-sdk";
+import { indexedDBStorage } from "turnloop/indexeddb";
+import { nodeSqliteStorage } from "turnloop/node-sqlite";
 import { useAgent, useTranscript } from "turnloop/react";
+import { sqlStorage } from "turnloop/sql";
+import { connectAgent, messagePort, serveAgents } from "turnloop/transport";
 import { MockLanguageModelV4 } from "ai/test";
 import { z } from "zod";
 
@@ -23,3 +27,19 @@ export function useChat(id: string): Transcript {
 }
 
 await harness.dispose();
+
+/** Each platform keeps its sessions in its own way. */
+export const storages: Readonly<Record<string, () => SessionStorage>> = {
+  page: () => indexedDBStorage({ name: "chats" }),
+  server: () => nodeSqliteStorage("chats.db"),
+  replica: () => sqlStorage({ dialect: "postgres", read: async () => [], write: async () => [] }),
+};
+
+const server = serveAgents(createHarness({ storage: nodeSqliteStorage("wire.db") }));
+const { port1, port2 } = new MessageChannel();
+server.accept(messagePort(port1), { identity: "ann", rights: ["drive"] }, "chat");
+const remote = await connectAgent({ connect: () => messagePort(port2), session: "chat" });
+remote.agent.send("hello");
+await remote.agent.flush();
+await remote.dispose();
+await server.close();

@@ -8,7 +8,9 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { readManifest, root } from "../support/package.ts";
 
-const PEERS = ["@ai-sdk/provider", "react", "@types/react", "csstype", "zod", "ai"];
+/** What `npm install` would bring along, and what somebody with every adapter has installed beside it. */
+const DEPENDENCIES = [...Object.keys(readManifest().dependencies ?? {}), "event-target-polyfill"];
+const PEERS = [...Object.keys(readManifest().peerDependencies ?? {}), "@types/react", "csstype"];
 const RESOLUTIONS = [
   { module: "nodenext", moduleResolution: "nodenext" },
   { module: "esnext", moduleResolution: "bundler" },
@@ -22,13 +24,13 @@ try {
   writeFileSync(join(folder, "package.json"), `{ "type": "module", "private": true }`);
   install(tarball);
   check("core.ts");
-  for (const peer of PEERS) link(peer);
+  for (const one of [...DEPENDENCIES, ...PEERS]) link(one);
   check("adapters.ts");
 } finally {
   rmSync(folder, { recursive: true });
 }
 
-/** What `npm install` does with a tarball without dependencies, and without a network. */
+/** What `npm install` does with a tarball, without a network. */
 function install(file: string): void {
   const target = join(folder, "node_modules", readManifest().name);
   mkdirSync(target, { recursive: true });

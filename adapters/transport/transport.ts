@@ -3,4 +3,5 @@ export { serveAgents, type AgentServer } from "./host.ts";
 export { connectAgent, type ConnectAgentOptions } from "./connect.ts";
 export type { OutboxStore } from "./outbox.ts";
 export { messagePort } from "./message-port.ts";
+export { webSocket } from "./web-socket.ts";
 export type { Authorize, Connection, Grant, Limits, Right } from "./types.ts";

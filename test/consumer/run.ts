@@ -9,7 +9,7 @@ import { dirname, join, resolve } from "node:path";
 import { readManifest, root } from "../support/package.ts";
 
 /** What `npm install` would bring along, and what somebody with every adapter has installed beside it. */
-const DEPENDENCIES = [...Object.keys(readManifest().dependencies ?? {}), "event-target-polyfill"];
+const DEPENDENCIES = Object.keys(readManifest().dependencies ?? {});
 const PEERS = [...Object.keys(readManifest().peerDependencies ?? {}), "@types/react", "csstype"];
 const RESOLUTIONS = [
   { module: "nodenext", moduleResolution: "nodenext" },

@@ -29,7 +29,7 @@ export function readPrograms(): readonly Program[] {
   });
 }
 
-const VENDORS = ["@ai-sdk", "@electric-sql", "@types", "csstype", "react", "undici-types", "zod"];
+const VENDORS = ["@ai-sdk", "@electric-sql", "@types", "csstype", "react", "undici-types", "ws", "zod"];
 
 /** Writes the programs down as somebody would who has installed the package and its vendors. Answers with the folder. */
 export function writePrograms(programs: readonly Program[]): string {

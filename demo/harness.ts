@@ -1,5 +1,6 @@
 /** The one harness of the page: the demo's tools, and the models that it can use. */
-import { createHarness, type Model } from "turnloop";
+import { createHarness, standard, type Model } from "turnloop";
+import { indexedDBStorage } from "turnloop/indexeddb";
 import { offlineModel } from "./offline-model.ts";
 import { demoTools } from "./tools.ts";
 
@@ -14,6 +15,8 @@ export const harness = createHarness({
   models: { scripted: offlineModel(Number.isFinite(pace) ? pace : undefined) },
   system: "You are the assistant of a demo page. Use the tools where they help. Answer briefly, in Markdown.",
   tools: demoTools(),
+  storage: indexedDBStorage({ name: "turnloop-demo" }),
+  plugins: [standard()],
 });
 
 let forget = (): void => {};

@@ -13,10 +13,19 @@ interface Props {
   readonly messages: readonly TranscriptMessage[];
   readonly isScripted: boolean;
   onPutBack(text: string): void;
+  onEdit(message: string, text: string): void;
   onSettings(): void;
 }
 
-export function Conversation({ agent, snapshot, messages, isScripted, onPutBack, onSettings }: Props): ReactElement {
+export function Conversation({
+  agent,
+  snapshot,
+  messages,
+  isScripted,
+  onPutBack,
+  onEdit,
+  onSettings,
+}: Props): ReactElement {
   const said = messages.findLast((message) => message.role === "user");
   const { ref, isAtEnd, toEnd } = useStickToEnd(messages, said?.id);
   return (
@@ -24,7 +33,14 @@ export function Conversation({ agent, snapshot, messages, isScripted, onPutBack,
       <div className="column">
         {messages.length === 0 && agent && <Welcome isScripted={isScripted} onPick={(text) => agent.send(text)} />}
         {messages.map((message) => (
-          <MessageView key={message.id} message={message} agent={agent} onPutBack={onPutBack} onSettings={onSettings} />
+          <MessageView
+            key={message.id}
+            message={message}
+            agent={agent}
+            onPutBack={onPutBack}
+            onEdit={onEdit}
+            onSettings={onSettings}
+          />
         ))}
         {agent && snapshot?.status === "idle" && <GoOn agent={agent} last={messages.at(-1)} />}
       </div>

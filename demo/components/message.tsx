@@ -9,6 +9,8 @@ export interface MessageProps {
   readonly message: TranscriptMessage;
   readonly agent: Agent | undefined;
   onPutBack(text: string): void;
+  /** Says this message otherwise, in a copy of the chat. */
+  onEdit(message: string, text: string): void;
   onSettings(): void;
 }
 
@@ -20,6 +22,6 @@ export const MessageView = memo(function MessageView(props: MessageProps): React
       return <Mark {...props} />;
     case "user":
     case "context":
-      return <UserMessage message={props.message} />;
+      return <UserMessage message={props.message} onEdit={props.onEdit} />;
   }
 });

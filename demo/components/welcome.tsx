@@ -23,7 +23,7 @@ export function Welcome({ isScripted, onPick }: Props): ReactElement {
         {isScripted
           ? "The model is a script that knows a few words, so that it works without a key. Settings connects a real one."
           : "The model is the endpoint that you chose in Settings."}{" "}
-        The chat is kept in memory: it is gone when you leave.
+        What is said stays in this browser: a reload, or a crash, comes back to it.
       </p>
       <ul className="starters">
         {STARTERS.map(([text, shows]) => (

@@ -1,0 +1,188 @@
+/** The chats that are kept here: open one, rename it, take it along, or let it go. */
+import type { SessionSummary } from "turnloop";
+import { useCallback, useEffect, useRef, useState, type ReactElement } from "react";
+import { exportChat, importChat, listChats } from "../chats.ts";
+import { harness } from "../harness.ts";
+import { Icon } from "./icon.tsx";
+
+interface Props {
+  readonly current: string;
+  onOpen(id: string): void;
+  onNew(): void;
+  onClose(): void;
+}
+
+export function Chats({ current, onOpen, onNew, onClose }: Props): ReactElement {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const file = useRef<HTMLInputElement>(null);
+  const [chats, setChats] = useState<readonly SessionSummary[]>();
+  const [search, setSearch] = useState("");
+  const [problem, setProblem] = useState<string>();
+  const refresh = useCallback(async (): Promise<void> => setChats(await listChats()), []);
+  const attempt = useCallback(async (what: () => Promise<unknown>): Promise<void> => {
+    try {
+      setProblem(undefined);
+      await what();
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+    }
+  }, []);
+  useEffect(() => {
+    dialog.current?.showModal();
+    listChats().then(setChats, (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)));
+  }, []);
+
+  const open = (id: string): void => {
+    onOpen(id);
+    dialog.current?.close();
+  };
+  const words = search.trim().toLowerCase();
+  const shown = (chats ?? []).filter(({ id, title = id }) => title.toLowerCase().includes(words));
+
+  return (
+    <dialog ref={dialog} className="settings chats" aria-labelledby="chats-title" onClose={onClose}>
+      <div className="chats-body">
+        <h2 id="chats-title">Chats</h2>
+        {(chats?.length ?? 0) > 5 && (
+          <input
+            type="search"
+            aria-label="Search chats"
+            placeholder="Search"
+            value={search}
+            onChange={(event) => setSearch(event.target.value)}
+          />
+        )}
+        {chats?.length === 0 && <p className="hint">Nothing is kept here yet: what you say in a chat will be.</p>}
+        {words !== "" && shown.length === 0 && <p className="hint">No chat is called so.</p>}
+        <ul className="chat-list">
+          {shown.map((chat) => (
+            <Row
+              key={chat.id}
+              chat={chat}
+              isCurrent={chat.id === current}
+              onOpen={open}
+              attempt={attempt}
+              refresh={refresh}
+            />
+          ))}
+        </ul>
+        {problem !== undefined && (
+          <p className="problem-line" role="alert">
+            {problem}
+          </p>
+        )}
+        <div className="buttons">
+          <button
+            type="button"
+            className="primary"
+            onClick={() => {
+              onNew();
+              dialog.current?.close();
+            }}
+          >
+            New chat
+          </button>
+          <button type="button" onClick={() => file.current?.click()}>
+            Import
+          </button>
+          <input
+            ref={file}
+            type="file"
+            hidden
+            accept=".ndjson,application/x-ndjson"
+            aria-label="A chat from a file"
+            onChange={({ target }) => {
+              const chosen = target.files?.[0];
+              target.value = "";
+              if (chosen) void attempt(async () => open(await importChat(chosen)));
+            }}
+          />
+          <button type="button" className="quiet" onClick={() => dialog.current?.close()}>
+            Close
+          </button>
+        </div>
+      </div>
+    </dialog>
+  );
+}
+
+/** The reader has just asked for this field. */
+function focus(field: HTMLInputElement | null): void {
+  field?.select();
+}
+
+interface RowProps {
+  readonly chat: SessionSummary;
+  readonly isCurrent: boolean;
+  onOpen(id: string): void;
+  attempt(what: () => Promise<unknown>): Promise<void>;
+  refresh(): Promise<void>;
+}
+
+function Row({ chat, isCurrent, onOpen, attempt, refresh }: RowProps): ReactElement {
+  const { id, title = "Untitled chat", updatedAt, status } = chat;
+  const [name, setName] = useState<string>();
+  if (name !== undefined) {
+    return (
+      <li>
+        <form
+          className="rename"
+          onSubmit={(event) => {
+            event.preventDefault();
+            setName(undefined);
+            if (name.trim() !== "") void attempt(async () => harness.sessions.rename(id, name.trim()).then(refresh));
+          }}
+        >
+          <input
+            aria-label={`New name of ${title}`}
+            ref={focus}
+            value={name}
+            onChange={(event) => setName(event.target.value)}
+          />
+          <button type="submit" className="primary">
+            Save
+          </button>
+        </form>
+      </li>
+    );
+  }
+  return (
+    <li aria-current={isCurrent}>
+      <button type="button" className="chat" onClick={() => onOpen(id)}>
+        <span>{title}</span>
+        <small>
+          {new Date(updatedAt).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}
+          {status === "waiting" && ", waits for you"}
+        </small>
+      </button>
+      <button
+        type="button"
+        className="quiet"
+        aria-label={`Rename ${title}`}
+        title="Rename"
+        onClick={() => setName(title)}
+      >
+        <Icon name="pencil" />
+      </button>
+      <button
+        type="button"
+        className="quiet"
+        aria-label={`Export ${title}`}
+        title="Export"
+        onClick={() => void attempt(async () => exportChat(chat))}
+      >
+        <Icon name="down" />
+      </button>
+      <button
+        type="button"
+        className="quiet"
+        aria-label={`Delete ${title}`}
+        title={isCurrent ? "Open another chat to delete this one" : "Delete"}
+        disabled={isCurrent}
+        onClick={() => void attempt(async () => harness.sessions.delete(id).then(refresh))}
+      >
+        <Icon name="cross" />
+      </button>
+    </li>
+  );
+}

@@ -72,6 +72,18 @@ const RULES: readonly Rule[] = [
     advice: "Send again later.",
   },
   {
+    code: "CONTENT_FILTERED",
+    when: (facts) => isRefusal(facts) && FILTERED.test(`${facts.kind} ${facts.words}`),
+    what: "has filtered the request or its answer",
+    advice: "Say it otherwise, or use another model.",
+  },
+  {
+    code: "MODEL_UNREACHABLE",
+    when: ({ status, kind }) => status === 408 || kind.includes("timeout_error"),
+    what: "did not answer in time",
+    advice: "Send again.",
+  },
+  {
     code: "MODEL_ERROR",
     when: ({ status = 0 }) => status >= 400,
     what: "refused the request",
@@ -103,7 +115,7 @@ const RULES: readonly Rule[] = [
   },
   {
     code: "MODEL_UNREACHABLE",
-    when: ({ words }) => NETWORK.test(words),
+    when: ({ names, words }) => NETWORK.test(`${names} ${words}`),
     what: "could not be reached",
     advice: "The device is offline, the URL is wrong, or the server does not allow this page's origin (CORS).",
   },
@@ -111,10 +123,12 @@ const RULES: readonly Rule[] = [
 const OTHERWISE = { code: "MODEL_ERROR", what: "failed", advice: "Check the model and its settings." };
 
 const UNREADABLE = /JSONParseError|TypeValidationError|EmptyResponseBodyError|InvalidResponseDataError/;
-const NETWORK = /fetch|network|connect|load failed|socket|terminated|econn|enotfound|etimedout|eai_again/i;
+const NETWORK =
+  /fetch|network|connect|load failed|socket|terminated|timed? ?out|timeouterror|econn|enotfound|etimedout|eai_again/i;
+const FILTERED = /content_filter|content_policy|content policy|content filtering policy|responsibleaipolicyviolation/i;
 const QUOTA = /exceeded your current quota|billing|credit balance|insufficient (?:balance|credits)/i;
 const TOO_LONG =
-  /context_length_exceeded|exceed_context_size|context (?:length|window|size)|prompt is too long|maximum prompt length|input token count|reduce the length|exceeded model token limit/i;
+  /context_length_exceeded|exceed_context_size|context (?:length|window|size)|prompt is too long|maximum prompt length|input token count|reduce (?:the length|your message size)|exceeded model token limit|input is too long|exceeds? context limit|input length should be|prompt exceeds|too many tokens/i;
 const PER_MINUTE = /per minute|\bTPM\b|rate.?limit/i;
 
 /** Refused for what was asked, not for trouble of the provider's own. */

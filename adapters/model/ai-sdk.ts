@@ -40,7 +40,7 @@ interface LanguageModel {
  * itself is not needed.
  *
  * Its failures are coded RATE_LIMITED (429; `retryAfterMs` where the provider says it), MODEL_QUOTA (used up:
- * waiting does not help), MODEL_AUTH (401, 403), CONTEXT_OVERFLOW, MODEL_OVERLOADED (503, 529),
+ * waiting does not help), MODEL_AUTH (401, 403), CONTEXT_OVERFLOW, CONTENT_FILTERED, MODEL_OVERLOADED (503, 529),
  * MODEL_BAD_RESPONSE (no model's answer), MODEL_UNREACHABLE (no answer), MODEL_UNSUPPORTED, STREAM_BROKEN (the
  * connection was lost), STREAM_INTERRUPTED (the answer has no end), and MODEL_ERROR for all else; `status`
  * holds the HTTP status. No key or header is in a message.

@@ -60,12 +60,61 @@ describe("what a provider answers with is told by a code and a status:", () => {
     ["no service", { statusCode: 503, message: "Service Unavailable" }, "MODEL_OVERLOADED"],
     ["a fault of its own", { statusCode: 500, responseBody: "boom" }, "MODEL_ERROR"],
     ["an unknown model", { statusCode: 404, responseBody: said("The model `x` does not exist") }, "MODEL_ERROR"],
+    [
+      "a filter, at Azure",
+      { statusCode: 400, responseBody: said("x", { code: "content_filter" }) },
+      "CONTENT_FILTERED",
+    ],
+    [
+      "a filter, at Anthropic",
+      { statusCode: 400, responseBody: said("Output blocked by content filtering policy") },
+      "CONTENT_FILTERED",
+    ],
+    ["a time-out", { statusCode: 408, responseBody: said("x") }, "MODEL_UNREACHABLE"],
+    [
+      "too long, at Bedrock",
+      { statusCode: 400, responseBody: said("Input is too long for requested model.") },
+      "CONTEXT_OVERFLOW",
+    ],
+    [
+      "too long with what was asked for, at Anthropic",
+      {
+        statusCode: 400,
+        responseBody: said("input length and `max_tokens` exceed context limit: 199000 + 8000 > 200000"),
+      },
+      "CONTEXT_OVERFLOW",
+    ],
+    [
+      "too long, at Qwen",
+      { statusCode: 400, responseBody: said("Range of input length should be [1, 30720]") },
+      "CONTEXT_OVERFLOW",
+    ],
     ["a web page", { statusCode: 404, responseBody: "<!DOCTYPE html><html></html>" }, "MODEL_BAD_RESPONSE"],
     ["a web page of a proxy in trouble", { statusCode: 502, responseBody: " <html></html>" }, "MODEL_ERROR"],
   ])("%s", async (_, fields, code) => {
     const failure = await failureOf(apiError(fields));
     expect(failure).toMatchObject({ code, status: fields.statusCode });
     expect(failure.message).toMatch(/^acme\/m1 .*\(\d{3}\).*[.]$/s);
+  });
+
+  test.each([
+    ["-5", undefined],
+    ["abc 12", undefined],
+    ["5, 10", undefined],
+    ["12abc", undefined],
+    ["Infinity", undefined],
+    ["1e400", undefined],
+    ["9".repeat(400), undefined],
+    ["", undefined],
+    ["0", 0],
+    [" 7 ", 7000],
+    ["1.5", 1500],
+    ["Thu, 01 Jan 1970 00:00:00 GMT", 0],
+  ])("a Retry-After of %o is read as %o ms, or not at all", async (after, retryAfterMs) => {
+    const failure = await failureOf(apiError({ statusCode: 429, responseHeaders: { "retry-after": after } }));
+    expect(failure.retryAfterMs).toBe(retryAfterMs);
+    const precise = await failureOf(apiError({ statusCode: 429, responseHeaders: { "retry-after-ms": after } }));
+    expect(precise.retryAfterMs ?? 0).toBeLessThan(1000);
   });
 
   test("a quota that will be there again in a minute is a limit of rate", async () => {

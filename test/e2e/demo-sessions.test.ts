@@ -44,6 +44,7 @@ test("a reload in mid stream shows the partial answer, and lets the visitor go o
   await button(visit, "Continue").click();
   await visit.page.getByText("Working").waitFor();
   await button(visit, "Stop").click();
+  expect(visit.errors).toEqual([]);
 });
 
 test("an open approval is still open after a reload, and runs its tool once", async () => {
@@ -53,6 +54,7 @@ test("an open approval is still open after a reload, and runs its tool once", as
   await visit.page.reload();
   await button(visit, "Allow").click();
   await answers(visit).getByText("Added as note 1.").last().waitFor();
+  expect(await visit.page.getByText("Added as note 2.").count()).toBe(0);
 });
 
 test("the list has the chats by what was said first; they are opened, renamed, deleted", async () => {
@@ -124,4 +126,5 @@ test("a second tab on the same chat says that another one has it", async () => {
   await visit.page.close();
   await second.reload();
   await second.getByText(SUM).waitFor();
+  expect(await second.getByText("The chat could not be opened").count()).toBe(0);
 });

@@ -82,10 +82,12 @@ export function followMessage(agent: Agent, id: string, from: number): FollowedM
       await agent.whenIdle();
       const { durable, queue, error } = agent.getSnapshot();
       if (outcome) return;
+      // A remote agent knows why its host will have it no more.
+      if (error) return fail(error.code, error.message);
       if (agent.status === "disposed")
         return fail("AGENT_DISPOSED", "the agent was disposed; the log keeps the message");
       if (durable === "lost" || !queue.some((entry) => entry.id === id))
-        return fail(error?.code ?? "SESSION_LOST", error?.message ?? "the session was lost");
+        return fail("SESSION_LOST", "the session was lost");
     }
   }
 

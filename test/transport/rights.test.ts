@@ -46,6 +46,14 @@ test("D31 a verb without its right throws UNAUTHORIZED, and the host would not d
   expect(ann.agent.session.seq).toBe(3);
 });
 
+test("a run that the host refuses says why", async () => {
+  const served = serve({ model: scriptedModel([]) });
+  const { agent } = await served.connect({ grant: { ...ANN, rights: ["drive"] } });
+  const { result } = run(agent, "go");
+  served.server.disconnect((identity) => identity === "ann");
+  await expect(result).rejects.toMatchObject({ code: "UNAUTHORIZED" });
+});
+
 test("who may only answer answers, and drives nothing", async () => {
   const ask = tool("ask", (_args, call) => call.ask("sure?"));
   const served = serve({ model: scriptedModel([calls("ask"), "done"]), tools: [ask] });

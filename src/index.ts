@@ -135,6 +135,7 @@ export { stallLimits, type StallLimits } from "./plugins/stall-limits.ts";
 export { standard, type StandardOptions } from "./plugins/standard.ts";
 export { toolTimeout } from "./plugins/tool-timeout.ts";
 export { outputTool, type OutputToolOptions } from "./plugins/output-tool.ts";
+export { subagents, type SubagentOptions } from "./plugins/subagents.ts";
 export { title, type TitleOptions } from "./plugins/title.ts";
 export { createTranscript } from "./view/transcript.ts";
 export { eventsFromMessages } from "./view/seed.ts";

@@ -1,0 +1,186 @@
+/** `subagents`: a tool whose body is an agent, with a session of its own. */
+import { createHarness, subagents, usageOf, type Harness, type ModelRequest, type SubagentOptions } from "turnloop";
+import { scriptedModel, type ScriptedAnswer } from "turnloop/testing";
+import { expect, test } from "vitest";
+import { calls, resultsOf, tool } from "../support/calls.ts";
+import { mortal } from "../support/mortal.ts";
+import { dataOf, scene, type Scene } from "../support/scene.ts";
+import { deferred, endOf, eventOf, snapshotWhere } from "../support/wait.ts";
+
+const task = (text: string): { name: string; args: object } => ({ name: "delegate", args: { task: text } });
+
+interface Stage extends Scene {
+  /** What the helpers' model was asked. */
+  readonly asked: readonly ModelRequest[];
+}
+
+/** The parent has a model, its helpers another. */
+async function stage(
+  answers: readonly ScriptedAnswer[],
+  helpers: readonly ScriptedAnswer[],
+  { options = {}, ...more }: Parameters<typeof scene>[1] & { options?: SubagentOptions } = {},
+): Promise<Stage> {
+  const helper = scriptedModel(helpers);
+  const one = await scene([], {
+    model: "parent",
+    models: { parent: scriptedModel(answers), helper },
+    plugins: [subagents({ model: "helper", ...options })],
+    ...more,
+  });
+  return { ...one, asked: helper.requests };
+}
+
+/** The session of a helper, which rests. */
+async function stored({ sessions }: Harness, id: string) {
+  const session = await sessions.load(id);
+  if (!session) throw new Error(`there is no session ${id}`);
+  return session;
+}
+
+const ID = "session.call_1_1_1_0";
+
+test("a task is worked on in a session of its own, and its result is the result of the call", async () => {
+  const one = await stage([calls(task("count the words")), "Three."], ["3 words"]);
+  const live: string[] = [];
+  one.hooks.on("agent/created", ({ agent }) => {
+    live.push(`${agent.id} ${one.harness.agents.isOwnedBy(agent.id, one.agent)}`);
+  });
+  expect(await one.say("how many?")).toEqual({ kind: "completed" });
+  expect(resultsOf(one.session)).toEqual([{ tool: "delegate", says: "3 words" }]);
+  expect(live).toEqual([`${ID} true`]);
+  expect(one.harness.agents.list()).toEqual([one.agent]);
+  const session = await stored(one.harness, ID);
+  expect(session.header).toMatchObject({ parent: { id: "session" }, meta: { depth: 1 } });
+  expect(dataOf(session, "user/message")).toMatchObject([
+    { content: [{ text: "count the words" }], source: { kind: "agent", agent: "session" } },
+  ]);
+});
+
+test("what a helper used is in the usage of its parent", async () => {
+  const one = await stage([calls(task("x")), "fine"], [{ text: "half", usage: { input: 7, output: 2 } }]);
+  await one.say("go");
+  expect(usageOf(one.session).byModel).toMatchObject({ "scripted/model": { input: 7, output: 2 } });
+  expect(dataOf(one.session, "model/aux")).toMatchObject([{ purpose: `helper ${ID}` }]);
+});
+
+test.for([
+  [1, [false]],
+  [2, [true, false]],
+] as const)("with maxDepth %i helpers of each depth have the tool, or not", async ([maxDepth, offered]) => {
+  const helpers = offered.map((deeper): ScriptedAnswer => (deeper ? calls(task("deeper")) : "done"));
+  const one = await stage([calls(task("go down")), "fine"], [...helpers, "done"], { options: { maxDepth } });
+  expect(await one.say("go")).toEqual({ kind: "completed" });
+  const shown = one.asked.map(({ tools = [] }) => tools.some(({ name }) => name === "delegate"));
+  expect(shown.slice(0, offered.length)).toEqual(offered);
+});
+
+test("helpers have the tools that are named, and no others", async () => {
+  const tools = [tool("read"), tool("write")];
+  const one = await stage([calls(task("look")), "fine"], ["done"], { tools, options: { tools: ["read"] } });
+  await one.say("go");
+  expect(one.asked[0]!.tools!.map(({ name }) => name)).toEqual(["read"]);
+});
+
+test("two helpers of one answer work at the same time", async () => {
+  const both = deferred();
+  let begun = 0;
+  const meet = tool("meet", async () => {
+    begun += 1;
+    if (begun === 2) both.resolve();
+    await both.promise;
+  });
+  const one = await stage([calls(task("a"), task("b")), "fine"], [calls("meet"), calls("meet"), "met", "met"], {
+    tools: [meet],
+  });
+  expect(await one.say("go")).toEqual({ kind: "completed" });
+  expect(resultsOf(one.session).map((told) => "says" in told && told.says)).toEqual(["met", "met"]);
+});
+
+test("a helper that fails is an error for the model, and says why", async () => {
+  const one = await stage([calls(task("x")), "fine"], [{ error: { message: "no such model" } }]);
+  expect(await one.say("go")).toEqual({ kind: "completed" });
+  expect(resultsOf(one.session)).toMatchObject([
+    { code: "HELPER_FAILED", fails: expect.stringContaining("no such model") },
+  ]);
+});
+
+test.for(["cancel", "dispose"] as const)("a %s of the parent ends the helper's turn with it", async (how) => {
+  const one = await stage([calls(task("x")), "never"], [{ text: "Hm", hang: "deaf" }]);
+  const chunk = deferred();
+  one.hooks.on("session/event", ({ session, event }) => {
+    if (session.id === ID && event.type === "assistant/chunk") chunk.resolve();
+  });
+  one.agent.send("go");
+  await chunk.promise;
+  const helper = one.harness.agents.get(ID)!;
+  if (how === "cancel") one.agent.cancel("enough");
+  else await one.dispose();
+  await one.agent.whenIdle();
+  await helper.whenIdle();
+  expect(endOf(helper.session)).toMatchObject({ kind: how === "cancel" ? "aborted" : "disposed" });
+  expect(endOf(one.session)).toMatchObject({ kind: how === "cancel" ? "aborted" : "disposed" });
+});
+
+test("what a helper asks is asked through the call, and the answer goes to the helper", async () => {
+  let ran = 0;
+  const tools = [tool("pay", () => void (ran += 1), { needsApproval: true })];
+  const one = await stage([calls(task("pay it")), "fine"], [calls("pay"), "paid"], { tools });
+  const said = one.say("go");
+  const { data } = await eventOf(one.session, "interaction/requested");
+  expect(data).toMatchObject({ kind: "question", payload: { helper: ID, kind: "approval", payload: { tool: "pay" } } });
+  expect(one.agent.getSnapshot().waiting).toBe(true);
+  await one.agent.respond(data.id, { decision: "allow" });
+  expect(await said).toEqual({ kind: "completed" });
+  expect(ran).toBe(1);
+  expect(resultsOf(one.session)).toEqual([{ tool: "delegate", says: "paid" }]);
+});
+
+test("an answer in the wrong form is asked for again", async () => {
+  const tools = [tool("pay", () => "paid", { needsApproval: true })];
+  const one = await stage([calls(task("pay it")), "fine"], [calls("pay"), "paid"], { tools });
+  const said = one.say("go");
+  const first = await eventOf(one.session, "interaction/requested");
+  await one.agent.respond(first.data.id, "sure");
+  const second = await eventOf(one.session, "interaction/requested", ({ data }) => data.id !== first.data.id);
+  await one.agent.respond(second.data.id, { decision: "deny" });
+  expect(await said).toEqual({ kind: "completed" });
+});
+
+test("a host that dies while a helper asks: the next one has the question still, and the tool runs once", async () => {
+  const { storage, disk, kill } = mortal();
+  let ran = 0;
+  const host = (answers: ScriptedAnswer[], helpers: ScriptedAnswer[], on = disk) =>
+    createHarness({
+      storage: on,
+      model: "parent",
+      models: { parent: scriptedModel(answers), helper: scriptedModel(helpers) },
+      tools: [tool("pay", () => void (ran += 1), { needsApproval: true })],
+      plugins: [subagents({ model: "helper" })],
+      onDiagnostic() {},
+    });
+  const first = host([calls(task("pay it"))], [calls("pay")], storage);
+  const dying = await first.agents.open({ id: "session" });
+  dying.agent.send("go");
+  await eventOf(dying.agent.session, "interaction/requested");
+  await dying.agent.flush();
+  await first.sessions.flush(first.sessions.get(ID)!);
+  kill();
+
+  const second = host(["fine"], ["paid"]);
+  const { agent } = await second.agents.open({ id: "session" });
+  await snapshotWhere(agent, (snapshot) => snapshot.interactions.length > 0);
+  const { interactions } = agent;
+  expect(interactions).toHaveLength(1);
+  await agent.respond(interactions[0]!.id, { decision: "allow" });
+  await agent.whenIdle();
+  expect(ran).toBe(1);
+  expect(resultsOf(agent.session)).toEqual([{ tool: "delegate", says: "paid" }]);
+  expect(endOf(agent.session)).toEqual({ kind: "completed" });
+  expect(dataOf(agent.session, "interaction/requested")).toHaveLength(1);
+  await second.dispose();
+  await first.dispose();
+});
+
+test.each([0, -1, 1.5])("maxDepth %d is refused", (maxDepth) => {
+  expect(() => subagents({ maxDepth })).toThrow(expect.objectContaining({ code: "INVALID_OPTIONS" }));
+});

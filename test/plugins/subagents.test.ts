@@ -1,5 +1,14 @@
 /** `subagents`: a tool whose body is an agent, with a session of its own. */
-import { createHarness, subagents, usageOf, type Harness, type ModelRequest, type SubagentOptions } from "turnloop";
+import {
+  createHarness,
+  subagents,
+  usageOf,
+  type Agent,
+  type Harness,
+  type ModelRequest,
+  type SessionStorage,
+  type SubagentOptions,
+} from "turnloop";
 import { scriptedModel, type ScriptedAnswer } from "turnloop/testing";
 import { expect, test } from "vitest";
 import { calls, resultsOf, tool } from "../support/calls.ts";
@@ -146,37 +155,71 @@ test("an answer in the wrong form is asked for again", async () => {
   expect(await said).toEqual({ kind: "completed" });
 });
 
+/** Hosts of one session, with a tool that asks before it runs. */
+function hosts(disk: SessionStorage): {
+  open(answers: ScriptedAnswer[], helpers: ScriptedAnswer[], storage?: SessionStorage): Promise<[Harness, Agent]>;
+  readonly paid: () => number;
+} {
+  let paid = 0;
+  return {
+    paid: () => paid,
+    async open(answers, helpers, storage = disk) {
+      const harness = createHarness({
+        storage,
+        model: "parent",
+        models: { parent: scriptedModel(answers), helper: scriptedModel(helpers) },
+        tools: [tool("pay", () => void (paid += 1), { needsApproval: true })],
+        plugins: [subagents({ model: "helper" })],
+        onDiagnostic() {},
+      });
+      const { agent } = await harness.agents.open({ id: "session" });
+      return [harness, agent];
+    },
+  };
+}
+
 test("a host that dies while a helper asks: the next one has the question still, and the tool runs once", async () => {
   const { storage, disk, kill } = mortal();
-  let ran = 0;
-  const host = (answers: ScriptedAnswer[], helpers: ScriptedAnswer[], on = disk) =>
-    createHarness({
-      storage: on,
-      model: "parent",
-      models: { parent: scriptedModel(answers), helper: scriptedModel(helpers) },
-      tools: [tool("pay", () => void (ran += 1), { needsApproval: true })],
-      plugins: [subagents({ model: "helper" })],
-      onDiagnostic() {},
-    });
-  const first = host([calls(task("pay it"))], [calls("pay")], storage);
-  const dying = await first.agents.open({ id: "session" });
-  dying.agent.send("go");
-  await eventOf(dying.agent.session, "interaction/requested");
-  await dying.agent.flush();
+  const { open, paid } = hosts(disk);
+  const [first, dying] = await open([calls(task("pay it"))], [calls("pay")], storage);
+  dying.send("go");
+  await eventOf(dying.session, "interaction/requested");
+  await dying.flush();
   await first.sessions.flush(first.sessions.get(ID)!);
   kill();
 
-  const second = host(["fine"], ["paid"]);
-  const { agent } = await second.agents.open({ id: "session" });
-  await snapshotWhere(agent, (snapshot) => snapshot.interactions.length > 0);
-  const { interactions } = agent;
-  expect(interactions).toHaveLength(1);
-  await agent.respond(interactions[0]!.id, { decision: "allow" });
+  const [second, agent] = await open(["fine"], ["paid"]);
+  await snapshotWhere(agent, ({ interactions }) => interactions.length > 0);
+  expect(agent.interactions).toHaveLength(1);
+  await agent.respond(agent.interactions[0]!.id, { decision: "allow" });
   await agent.whenIdle();
-  expect(ran).toBe(1);
+  expect(paid()).toBe(1);
   expect(resultsOf(agent.session)).toEqual([{ tool: "delegate", says: "paid" }]);
   expect(endOf(agent.session)).toEqual({ kind: "completed" });
   expect(dataOf(agent.session, "interaction/requested")).toHaveLength(1);
+  await second.dispose();
+  await first.dispose();
+});
+
+test("an answer that a helper had before its host died answers no other question of it", async () => {
+  const { storage, disk, kill } = mortal();
+  const { open, paid } = hosts(disk);
+  const [first, dying] = await open([calls(task("pay twice"))], [calls("pay"), calls("pay")], storage);
+  dying.send("go");
+  const one = await eventOf(dying.session, "interaction/requested");
+  await dying.respond(one.data.id, { decision: "allow" });
+  await eventOf(dying.session, "interaction/requested", ({ data }) => data.id !== one.data.id);
+  await dying.flush();
+  await first.sessions.flush(first.sessions.get(ID)!);
+  kill();
+
+  const [second, agent] = await open(["fine"], ["paid once"]);
+  await snapshotWhere(agent, ({ interactions }) => interactions.length > 0);
+  expect(paid()).toBe(1);
+  await agent.respond(agent.interactions[0]!.id, { decision: "deny" });
+  await agent.whenIdle();
+  expect(paid()).toBe(1);
+  expect(resultsOf(agent.session)).toEqual([{ tool: "delegate", says: "paid once" }]);
   await second.dispose();
   await first.dispose();
 });

@@ -96,21 +96,25 @@ const STATUS_BY_KIND: readonly (readonly [RegExp, number])[] = [
   [/server_error|api_error|\binternal\b/i, 500],
 ];
 
-/** At most so many digits that it stays a number of milliseconds. */
-const NUMBER = /^\s*\d{1,12}(?:\.\d+)?\s*$/;
+const NUMBER = /^\s*\d+(?:\.\d+)?\s*$/;
 /** RFC 9110, 5.6.7: all three forms begin with the day of the week. */
 const HTTP_DATE = /^\s*(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /i;
 
 /** `retry-after-ms`, `retry-after` in seconds or as a date, or the delay that Google writes into the body. */
 function retryAfter(headers: Fields, body: string): number | undefined {
   const ms = text(headers["retry-after-ms"]) ?? "";
-  if (NUMBER.test(ms)) return Number(ms);
+  if (NUMBER.test(ms)) return bounded(Number(ms));
   const after = text(headers["retry-after"]) ?? /"retryDelay":\s*"([\d.]+)s"/.exec(body)?.[1] ?? "";
-  if (NUMBER.test(after)) return Number(after) * 1000;
+  if (NUMBER.test(after)) return bounded(Number(after) * 1000);
   // Of anything with a digit in it, an engine makes some date.
   if (!HTTP_DATE.test(after)) return undefined;
   const wait = Date.parse(after) - Date.now();
   return Number.isFinite(wait) ? Math.max(0, wait) : undefined;
+}
+
+/** For ever is a number too: JSON has no other. */
+function bounded(ms: number): number {
+  return Math.min(ms, Number.MAX_SAFE_INTEGER);
 }
 
 function firstText(parts: readonly Fields[], key: string): string | undefined {

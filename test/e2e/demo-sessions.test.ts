@@ -1,7 +1,10 @@
 /** The demo keeps its chats: what a visitor finds again. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createHarness, rebuildRequest, run } from "turnloop";
+import { nodeSqliteStorage } from "turnloop/node-sqlite";
+import { scriptedModel } from "turnloop/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startDemo, type Demo, type DemoPage } from "./demo-page.ts";
 
@@ -84,7 +87,7 @@ test("the list has the chats by what was said first; they are opened, renamed, d
   expect(visit.errors).toEqual([]);
 });
 
-test("a chat goes into a file, and out of it in another browser", async () => {
+test("a chat goes into a file, and out of it in another browser and in Node", async () => {
   const visit = await demo.open();
   await ask(visit);
   await button(visit, "Chats").click();
@@ -101,6 +104,18 @@ test("a chat goes into a file, and out of it in another browser", async () => {
   await other.page.getByText(SUM).waitFor();
   await ask(other);
   expect(await other.page.getByText(SUM).count()).toBe(2);
+
+  // The same file goes on in Node: what the page's model was sent can be rebuilt there, and the next turn sees it all.
+  const model = scriptedModel(["Still 9."]);
+  const harness = createHarness({ storage: nodeSqliteStorage(join(folder, "sessions.db")), model });
+  const { id } = await harness.sessions.import([readFileSync(file, "utf8")]);
+  const { agent } = await harness.agents.open({ id });
+  const steps = agent.session.events.flatMap(({ type, data }) => (type === "step/start" ? [data] : []));
+  const rebuilt = steps.map((at) => rebuildRequest(agent.session.events, at));
+  expect(rebuilt.map(({ messages }) => messages.length)).toEqual([1, 3]);
+  expect((await run(agent, "Are you sure?").result).text).toBe("Still 9.");
+  expect(model.requests[0]!.messages.slice(0, 3)).toEqual(rebuilt[1]!.messages);
+  await harness.dispose();
   rmSync(folder, { recursive: true });
 });
 

@@ -3,6 +3,7 @@ import { retry, stallLimits, type Model, type ModelChunk } from "turnloop";
 import type { ScriptedAnswer } from "turnloop/testing";
 import { describe, expect, test } from "vitest";
 import { testClock } from "../support/clock.ts";
+import { calm } from "../support/lifecycle.ts";
 import { sse } from "../support/provider-answers.ts";
 import { dataOf, scene } from "../support/scene.ts";
 import { deferred, endOf, eventOf } from "../support/wait.ts";

@@ -200,7 +200,7 @@ function trySummary(world: World, id: string, a: number, b: number): void {
     .flatMap((node) => callIds([node]).filter((callId) => resultOf(nodes, callId) || !isOver(events, nodes, node)));
   const answered = range.flatMap((node) => (node.type === "tool/result" ? [node.data.callId] : []));
   const isWhole = asked.toSorted().join() === answered.toSorted().join();
-  if (!isWhole || start > end) refused(world, made);
+  if (!isWhole) refused(world, made);
   else append(world, made);
 }
 

@@ -15,6 +15,7 @@ import type {
 import { TurnloopError } from "../errors.ts";
 import { jsonEqual } from "../json.ts";
 import { requireModel } from "../model/registry.ts";
+import type { Archive } from "../storage/archive.ts";
 import { soonGranted } from "../storage/leases.ts";
 import { exists, notFound } from "../storage/stored.ts";
 import type { Ground } from "./build.ts";
@@ -28,6 +29,9 @@ export interface AgentService extends Agents {
   /** Ends all of them, those that are being made too; nothing new begins. */
   close(): Promise<void>;
 }
+
+/** What keeps others from a session while an agent is made of it. */
+type Place = Pick<Birth, "opening" | "lease">;
 
 export function createAgents(ground: Ground): AgentService {
   const { hooks, models, newId, report, sessions } = ground;
@@ -66,9 +70,23 @@ export function createAgents(ground: Ground): AgentService {
       throw new TurnloopError("INVALID_ID", "an agent needs an `id`: text that is not empty");
   }
 
-  async function createNew(options: CreateAgentOptions, work: Stoppable): Promise<Begun> {
-    const { id, meta, seed, parent } = options;
-    check(options);
+  /** Nobody else begins or changes the session from here to the agent that is made of it. */
+  async function prepared<T>(
+    id: string,
+    options: LifecycleOptions,
+    work: Stoppable,
+    make: (place: Place) => Promise<T>,
+  ): Promise<T> {
+    const opening = sessions.opening(id, work.stop);
+    try {
+      return await withLease(sessions.leases, id, options, work, (lease) => make({ opening, lease }));
+    } finally {
+      opening.end();
+    }
+  }
+
+  /** What a new session begins with, checked. */
+  function newArchive({ id, meta, seed, parent }: CreateAgentOptions): Archive {
     if (id !== undefined) checkId(id);
     const events = sessions.seed(seed ?? []);
     const header = sessions.header({
@@ -78,55 +96,49 @@ export function createAgents(ground: Ground): AgentService {
       ...(seed && { seedLength: events.length }),
     });
     if (registry.get(header.id)) throw exists(header.id);
-    const opening = sessions.opening(header.id, work.stop);
+    return { header, events };
+  }
+
+  async function beginNew(archive: Archive, options: CreateAgentOptions, work: Stoppable, place: Place) {
+    const { id } = options;
+    if (id !== undefined && (await work.wait(sessions.isStored(id)))) throw exists(id);
+    return begin(ground, owners, { archive, stored: 0, source: "startup", options, work, ...place });
+  }
+
+  async function beginStored(options: ResumeAgentOptions, work: Stoppable, place: Place): Promise<Begun | undefined> {
+    const archive = await work.wait(sessions.read(options.id));
+    if (!archive) return undefined;
+    const stored = archive.events.length;
+    return begin(ground, owners, { archive, stored, source: "resume", options, work, ...place });
+  }
+
+  async function createNew(options: CreateAgentOptions, work: Stoppable): Promise<Begun> {
+    check(options);
+    const archive = newArchive(options);
+    const { id } = archive.header;
     try {
-      return await withLease(sessions.leases, header.id, options, work, async (lease) => {
-        if (id !== undefined && (await work.wait(sessions.isStored(id)))) throw exists(id);
-        const archive = { header, events };
-        return begin(ground, owners, { archive, stored: 0, source: "startup", options, work, opening, lease });
-      });
+      return await prepared(id, options, work, (place) => beginNew(archive, options, work, place));
     } catch (thrown) {
       // Another `create` of the id was faster.
-      throw TurnloopError.is(thrown, "SESSION_LIVE") ? exists(header.id) : thrown;
-    } finally {
-      opening.end();
+      throw TurnloopError.is(thrown, "SESSION_LIVE") ? exists(id) : thrown;
     }
   }
 
   async function resumeStored(options: ResumeAgentOptions, work: Stoppable): Promise<Begun | undefined> {
     check(options);
-    checkId(options.id);
-    const opening = sessions.opening(options.id, work.stop);
-    try {
-      // Nobody may write behind what is read here.
-      return await withLease(sessions.leases, options.id, options, work, async (lease) => {
-        const archive = await work.wait(sessions.read(options.id));
-        if (!archive) return undefined;
-        const stored = archive.events.length;
-        return begin(ground, owners, { archive, stored, source: "resume", options, work, opening, lease });
-      });
-    } finally {
-      opening.end();
-    }
+    return prepared(options.id, options, work, (place) => beginStored(options, work, place));
   }
 
   async function resumeOrCreate(options: OpenAgentOptions, work: Stoppable): Promise<Begun> {
     const set = factory;
     if (!set) {
-      // It is being opened from now on, whatever else is asked of the id; which of the two ways will be seen.
-      const opening = sessions.opening(options.id, () => {});
-      try {
-        // Held from the look at what is stored to the agent that is made of it.
-        return await withLease(sessions.leases, options.id, options, work, async (lease) => {
-          try {
-            return (await resumeStored(options, work)) ?? (await createNew(options, work));
-          } finally {
-            await lease.release();
-          }
-        });
-      } finally {
-        opening.end();
-      }
+      return prepared(
+        options.id,
+        options,
+        work,
+        async (place) =>
+          (await beginStored(options, work, place)) ?? beginNew(newArchive(options), options, work, place),
+      );
     }
     try {
       return await foreign(work, set.resume({ ...options, signal: work.signal }));

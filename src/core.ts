@@ -38,6 +38,7 @@ export type {
   ResumeAgentOptions,
   SendOptions,
 } from "./agent/types.ts";
+export { nextSnapshot } from "./agent/snapshot.ts";
 export { run, type Run, type RunOptions, type RunResult } from "./agent/run.ts";
 
 export { checkAnswer } from "./interaction/answer.ts";
@@ -69,9 +70,11 @@ export type {
 } from "./session/types.ts";
 export { rebuildRequest } from "./session/rebuild.ts";
 export { checkHeader } from "./session/header.ts";
+export { readPayments, type Payment } from "./session/payments.ts";
 export { isWaiting } from "./session/parking.ts";
 export { checkEvent } from "./session/shapes.ts";
 export { advance, createState, inherit, openInteractions, queuedMessages, type LogState } from "./session/state.ts";
+export { createSubscribers } from "./session/subscribers.ts";
 export { createSurface, type Surface } from "./session/surface.ts";
 
 export { memoryStorage } from "./storage/memory.ts";
@@ -79,8 +82,9 @@ export type { Claim, SessionBatch, SessionStorage, StoredSession } from "./stora
 
 export { assemble } from "./model/assemble.ts";
 export { chunkOf } from "./model/chunks.ts";
-export { contentOf, sourceOf } from "./model/content.ts";
+export { contentOf, sourceOf, textIn } from "./model/content.ts";
 export { addUsage } from "./model/usage.ts";
+export { configPatchOf, outputSchemaOf, sayableOf } from "./model/verbs.ts";
 export type {
   CallConfig,
   ContentBlock,

@@ -1,5 +1,5 @@
 /** The verbs of remote handles at the host: each takes effect once, however often it is sent. */
-import { checkAnswer, jsonCopy, TurnloopError } from "../../src/core.ts";
+import { checkAnswer, configPatchOf, jsonCopy, TurnloopError } from "../../src/core.ts";
 import type { Agent, JsonValue, MessageSource, Session } from "../../src/core.ts";
 import type { Command } from "./protocol.ts";
 import type { Right } from "./types.ts";
@@ -70,9 +70,7 @@ export function createCommands(agent: Agent, session: Session): Commands {
         return undefined;
       }
       case "configure": {
-        const patch = jsonCopy(command.patch);
-        if (patch.model !== undefined && (typeof patch.model !== "string" || patch.model === ""))
-          throw new TurnloopError("INVALID_CONTENT", "`model` must name a route");
+        const patch = configPatchOf(command.patch);
         session.append("agent/configured", { patch, command: command.id });
         return undefined;
       }

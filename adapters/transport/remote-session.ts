@@ -4,6 +4,7 @@ import {
   checkEvent,
   checkHeader,
   createState,
+  createSubscribers,
   createSurface,
   inherit,
   jsonEqual,
@@ -13,7 +14,6 @@ import {
   type SessionEvent,
   type SessionView,
   type Surface,
-  type Unregister,
 } from "../../src/core.ts";
 import type { Base, Mark } from "./protocol.ts";
 
@@ -45,11 +45,6 @@ export interface MirrorOptions {
   readonly failed: (cause: unknown) => void;
 }
 
-interface Subscriber {
-  readonly listener: (event: SessionEvent) => unknown;
-  next: number;
-}
-
 /** Throws INVALID_HEADER, UNKNOWN_VERSION. */
 export function createMirror({ header: raw, id, base, durable, loadEarlier, failed }: MirrorOptions): Mirror {
   let header = checkHeader(raw, id);
@@ -58,7 +53,6 @@ export function createMirror({ header: raw, id, base, durable, loadEarlier, fail
   let frozen: readonly SessionEvent[] | undefined;
   let state = stateAt(base);
   let surface: Surface = createSurface();
-  let subscribers: readonly Subscriber[] = [];
   const openings = new Set<number>();
 
   const end = (): number => start + events.length;
@@ -69,16 +63,21 @@ export function createMirror({ header: raw, id, base, durable, loadEarlier, fail
     surface.add(event);
   }
 
-  function deliver(subscriber: Subscriber, event: SessionEvent): void {
-    if (event.seq < subscriber.next) return;
-    subscriber.next = event.seq + 1;
-    try {
-      const answer = subscriber.listener(event);
-      if (answer instanceof Promise) answer.catch(failed);
-    } catch (cause) {
-      failed(cause);
-    }
-  }
+  const subscribers = createSubscribers(
+    {
+      get start() {
+        return start;
+      },
+      get told() {
+        return end();
+      },
+      get seq() {
+        return end();
+      },
+      at: (seq) => events[seq - start],
+    },
+    failed,
+  );
 
   const session: SessionView = {
     id,
@@ -100,19 +99,7 @@ export function createMirror({ header: raw, id, base, durable, loadEarlier, fail
     loadEarlier: () => (start === 0 ? Promise.resolve() : loadEarlier()),
     at: (seq) => events[seq - start],
     deriveMessages: () => surface.messages(),
-    subscribe(listener, { from, signal } = {}): Unregister {
-      if (signal?.aborted) return () => {};
-      const subscriber: Subscriber = { listener, next: Number.isSafeInteger(from) ? Math.max(from!, start) : end() };
-      while (subscriber.next < end() && !signal?.aborted) deliver(subscriber, events[subscriber.next - start]!);
-      if (signal?.aborted) return () => {};
-      subscribers = [...subscribers, subscriber];
-      const off = (): void => {
-        signal?.removeEventListener("abort", off);
-        subscribers = subscribers.filter((other) => other !== subscriber);
-      };
-      signal?.addEventListener("abort", off, { once: true });
-      return off;
-    },
+    subscribe: subscribers.subscribe,
   };
 
   return {
@@ -131,8 +118,7 @@ export function createMirror({ header: raw, id, base, durable, loadEarlier, fail
         events.push(event);
         frozen = undefined;
         fold(event);
-        const row = subscribers;
-        for (const subscriber of row) deliver(subscriber, event);
+        subscribers.tell(event);
         each(event);
       }
     },

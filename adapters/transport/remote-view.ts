@@ -1,13 +1,14 @@
 /** What a remote handle shows: its mirrored log, what its outbox still holds, and how the host is doing. */
-import { contentOf, isWaiting, jsonEqual, openInteractions, queuedMessages, sourceOf } from "../../src/core.ts";
-import type {
-  AgentSnapshot,
-  AgentStatus,
-  Interaction,
-  LogState,
-  QueuedMessage,
-  TurnloopError,
+import {
+  contentOf,
+  isWaiting,
+  jsonEqual,
+  nextSnapshot,
+  openInteractions,
+  queuedMessages,
+  sourceOf,
 } from "../../src/core.ts";
+import type { AgentSnapshot, AgentStatus, LogState, QueuedMessage, TurnloopError } from "../../src/core.ts";
 import type { Command, HostState } from "./protocol.ts";
 import type { Right } from "./types.ts";
 
@@ -23,17 +24,17 @@ export interface Circumstances {
 
 /** Frozen; the same object as `last` where nothing differs. */
 export function snapshotOf(last: AgentSnapshot | undefined, state: LogState, now: Circumstances): AgentSnapshot {
-  const next: AgentSnapshot = {
+  const shown: AgentSnapshot = {
     status: now.status,
     waiting: isWaiting(state),
-    queue: keep(last?.queue, queueOf(state, now), sameEntry),
-    interactions: keep(last?.interactions, openInteractions(state), sameInteraction),
+    queue: queueOf(state, now),
+    interactions: openInteractions(state),
     durable: now.host.durable === "degraded" ? "degraded" : now.commands.length > 0 ? "pending" : "stored",
     connection: now.connection,
     rights: now.rights,
     ...(now.error && { error: now.error }),
   };
-  return last && isSame(last, next) ? last : Object.freeze(next);
+  return nextSnapshot(last, shown, sameEntry);
 }
 
 /** What the host has accepted, then what is on its way there; without what is on its way out. */
@@ -56,26 +57,4 @@ function leavingBy(command: Command): readonly string[] {
 
 function sameEntry(a: QueuedMessage, b: QueuedMessage): boolean {
   return a.id === b.id && a.as === b.as && jsonEqual(a.source, b.source);
-}
-
-function sameInteraction(a: Interaction, b: Interaction): boolean {
-  return a.id === b.id && a.claimedBy === b.claimedBy;
-}
-
-function isSame(a: AgentSnapshot, b: AgentSnapshot): boolean {
-  return (
-    a.status === b.status &&
-    a.waiting === b.waiting &&
-    a.queue === b.queue &&
-    a.interactions === b.interactions &&
-    a.durable === b.durable &&
-    a.connection === b.connection &&
-    a.rights === b.rights &&
-    a.error === b.error
-  );
-}
-
-function keep<T>(before: readonly T[] | undefined, now: readonly T[], equal: (a: T, b: T) => boolean): readonly T[] {
-  const same = before?.length === now.length && now.every((item, i) => equal(before[i]!, item));
-  return same ? before : Object.freeze([...now]);
 }

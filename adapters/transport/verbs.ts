@@ -1,6 +1,6 @@
 /** The verbs of a remote handle: checked here, put into the outbox, done at the host. */
-import { contentOf, jsonCopy, sourceOf, TurnloopError } from "../../src/core.ts";
-import type { Agent, CallConfig, ContentBlock, ContentInput, JsonValue, SendOptions } from "../../src/core.ts";
+import { configPatchOf, jsonCopy, outputSchemaOf, sayableOf, sourceOf, TurnloopError } from "../../src/core.ts";
+import type { Agent, ContentInput, JsonValue, SendOptions } from "../../src/core.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Command } from "./protocol.ts";
 import type { Right } from "./types.ts";
@@ -32,13 +32,11 @@ export function createVerbs({ outbox, newId, rights, checkAlive, isDisposed, see
     check("drive");
     const { id: given = newId(), source, output } = options;
     const id = String(given).toWellFormed();
-    const schema = kind === "inject" || output === undefined ? undefined : jsonCopy(output);
-    if (schema !== undefined && (typeof schema !== "object" || schema === null || Array.isArray(schema)))
-      throw new TurnloopError("INVALID_CONTENT", "`output` takes a JSON Schema");
+    const schema = kind === "inject" || output === undefined ? undefined : outputSchemaOf(output);
     put({
       kind,
       id,
-      content: sayable(content),
+      content: sayableOf(content),
       ...(source !== undefined && { source: sourceOf(source) }),
       ...(schema && { output: schema }),
     });
@@ -89,27 +87,7 @@ export function createVerbs({ outbox, newId, rights, checkAlive, isDisposed, see
 
     configure(patch) {
       check("drive");
-      const copy = jsonCopy<Partial<CallConfig>>(patch);
-      if (typeof copy !== "object" || copy === null || Array.isArray(copy))
-        throw new TurnloopError("INVALID_CONTENT", "configure takes the fields of a call's configuration");
-      if (copy.model !== undefined && (typeof copy.model !== "string" || copy.model === ""))
-        throw new TurnloopError("INVALID_CONTENT", "`model` must name a route");
-      put({ kind: "configure", id: newId(), patch: copy });
+      put({ kind: "configure", id: newId(), patch: configPatchOf(patch) });
     },
   };
-}
-
-const SAYABLE: ReadonlySet<string> = new Set(["text", "file", "source"]);
-
-/** As the host will check it again. */
-function sayable(input: ContentInput): readonly ContentBlock[] {
-  const content = contentOf(input);
-  if (content.length === 0) throw new TurnloopError("INVALID_CONTENT", "a message needs at least one block");
-  const odd = content.find((block) => !SAYABLE.has(block.type));
-  if (odd)
-    throw new TurnloopError(
-      "INVALID_CONTENT",
-      `a message cannot hold a ${odd.type} block; send text, files or sources`,
-    );
-  return content;
 }

@@ -1,7 +1,7 @@
 /** The Agent handle of a loop that runs here: its verbs, as appends to the log. */
 import { TurnloopError, type Report } from "../errors.ts";
 import type { Desk } from "../interaction/desk.ts";
-import { jsonCopy } from "../json.ts";
+import { configPatchOf } from "../model/verbs.ts";
 import type { AgentScope } from "../scope.ts";
 import type { SessionEvent, SessionEventType } from "../session/types.ts";
 import type { LiveSession } from "../storage/live.ts";
@@ -179,13 +179,7 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
 
     configure(patch) {
       checkAlive();
-      const copy = jsonCopy(patch);
-      if (typeof copy !== "object" || copy === null || Array.isArray(copy))
-        throw new TurnloopError("INVALID_CONTENT", "configure takes the fields of a call's configuration");
-      if (copy.model !== undefined && (typeof copy.model !== "string" || copy.model === "")) {
-        throw new TurnloopError("INVALID_CONTENT", "`model` must name a route");
-      }
-      log.write("agent/configured", { patch: copy });
+      log.write("agent/configured", { patch: configPatchOf(patch) });
     },
 
     whenIdle() {

@@ -1,8 +1,7 @@
 /** How messages are accepted: durable at once, each id once; what waits is a fold of the log. */
-import { TurnloopError } from "../errors.ts";
-import { jsonCopy, type JsonSchema } from "../json.ts";
-import { contentOf, sourceOf } from "../model/content.ts";
-import type { ContentBlock, ContentInput } from "../model/types.ts";
+import { sourceOf } from "../model/content.ts";
+import type { ContentInput } from "../model/types.ts";
+import { outputSchemaOf, sayableOf } from "../model/verbs.ts";
 import type { Log } from "../session/log.ts";
 import { queuedMessages, unansweredCalls } from "../session/state.ts";
 import { APPEND } from "../session/surface.ts";
@@ -40,7 +39,7 @@ export function createInbox({ log, newId, queued, wake, injected }: InboxDeps): 
   const waiting = (): readonly QueuedMessage[] => queuedMessages(state);
 
   function messageOf(content: ContentInput, { id = newId(), source }: Read): Omit<QueuedMessage, "as"> {
-    return { id: String(id).toWellFormed(), content: userContent(content), source: sourceOf(source) };
+    return { id: String(id).toWellFormed(), content: sayableOf(content), source: sourceOf(source) };
   }
 
   const inbox: Inbox = {
@@ -76,7 +75,7 @@ export function createInbox({ log, newId, queued, wake, injected }: InboxDeps): 
   /** The options have been read, each once. */
   function accept(content: ContentInput, { output, ...named }: Read, as: QueuedMessage["as"]): string {
     const message: QueuedMessage = { ...messageOf(content, named), as };
-    const schema = output === undefined ? undefined : checkSchema(output);
+    const schema = output === undefined ? undefined : outputSchemaOf(output);
     if (state.accepted.has(message.id)) return message.id;
     log.write("inbox/queued", { ...message, ...(schema && { output: schema }) });
     queued(Object.freeze(message));
@@ -97,25 +96,4 @@ export function createInbox({ log, newId, queued, wake, injected }: InboxDeps): 
   }
 
   return inbox;
-}
-
-/** What a person or a program can say. Throws INVALID_CONTENT for nothing at all, and for what only a loop writes. */
-function userContent(input: ContentInput): readonly ContentBlock[] {
-  const content = contentOf(input);
-  if (content.length === 0) throw new TurnloopError("INVALID_CONTENT", "a message needs at least one block");
-  const odd = content.find((block) => !SAYABLE.has(block.type));
-  if (odd)
-    throw new TurnloopError(
-      "INVALID_CONTENT",
-      `a message cannot hold a ${odd.type} block; send text, files or sources`,
-    );
-  return content;
-}
-
-const SAYABLE: ReadonlySet<string> = new Set(["text", "file", "source"]);
-
-function checkSchema(schema: JsonSchema): JsonSchema {
-  const copy = jsonCopy(schema);
-  if (typeof copy === "object" && copy !== null && !Array.isArray(copy)) return copy;
-  throw new TurnloopError("INVALID_CONTENT", "`output` takes a JSON Schema");
 }

@@ -1,7 +1,9 @@
 /** Follows one message through the log: which turn takes it, and how that ends. */
 import { TurnloopError } from "../errors.ts";
 import type { ModelChunk, Usage } from "../model/types.ts";
+import { textIn } from "../model/content.ts";
 import { addUsage } from "../model/usage.ts";
+import { readPayments } from "../session/payments.ts";
 import { createSurface } from "../session/surface.ts";
 import type { SessionEvent, TurnEndReason } from "../session/types.ts";
 import type { RunResult } from "./run.ts";
@@ -164,17 +166,16 @@ function resultOf(
   reason: Outcome,
 ): RunResult {
   const surface = createSurface();
+  const paymentIn = readPayments();
   let usage: Usage = {};
   let text = "";
   for (let seq = turn?.start ?? agent.session.seq; seq < agent.session.seq; seq += 1) {
     const event = agent.session.at(seq)!;
     // Alone, without what stands before it, a replacement has nothing to replace.
     if (event.surface === undefined || event.surface === "append") surface.add(event);
+    usage = addUsage(usage, paymentIn(event)?.usage);
     if (event.type === "assistant/message") {
-      text = event.data.content.map((block) => (block.type === "text" ? block.text : "")).join("");
-      usage = addUsage(usage, event.data.usage);
-    } else if (event.type === "request/failed" || event.type === "model/aux") {
-      usage = addUsage(usage, event.data.usage);
+      text = textIn(event.data.content);
     } else if (event.type === "turn/end") {
       break;
     }

@@ -1,5 +1,6 @@
 /** The snapshot of an agent: one frozen object until something in it changes. */
 import { messageOf, type Report, type TurnloopError } from "../errors.ts";
+import type { Interaction } from "../interaction/types.ts";
 import type { Log } from "../session/log.ts";
 import { isWaiting } from "../session/parking.ts";
 import { openInteractions, queuedMessages } from "../session/state.ts";
@@ -37,21 +38,15 @@ export function createSnapshots(
 
   function get(): AgentSnapshot {
     const { state } = log;
-    const queue = keep(last?.queue, queuedMessages(state).map(entryOf), (a, b) => a === b);
-    const interactions = keep(
-      last?.interactions,
-      openInteractions(state),
-      (a, b) => a.id === b.id && a.claimedBy === b.claimedBy,
-    );
-    const next: AgentSnapshot = {
+    const now: AgentSnapshot = {
       status: status(),
       waiting: isWaiting(state),
-      queue,
-      interactions,
+      queue: queuedMessages(state).map(entryOf),
+      interactions: openInteractions(state),
       durable: recorder.durable,
       ...(recorder.lost && { error: recorder.lost }),
     };
-    return last && isSame(last, next) ? last : (last = Object.freeze(next));
+    return (last = nextSnapshot(last, now, Object.is));
   }
 
   return {
@@ -80,13 +75,34 @@ export function createSnapshots(
   };
 }
 
+/** The snapshot that follows `last`, frozen: the same object, and the same lists in it, where nothing differs. */
+export function nextSnapshot(
+  last: AgentSnapshot | undefined,
+  now: AgentSnapshot,
+  sameEntry: (a: QueuedMessage, b: QueuedMessage) => boolean,
+): AgentSnapshot {
+  const next: AgentSnapshot = {
+    ...now,
+    queue: keep(last?.queue, now.queue, sameEntry),
+    interactions: keep(last?.interactions, now.interactions, sameInteraction),
+  };
+  return last && isSame(last, next) ? last : Object.freeze(next);
+}
+
+function sameInteraction(a: Interaction, b: Interaction): boolean {
+  return a.id === b.id && a.claimedBy === b.claimedBy;
+}
+
 function isSame(a: AgentSnapshot, b: AgentSnapshot): boolean {
   return (
     a.status === b.status &&
     a.waiting === b.waiting &&
     a.queue === b.queue &&
     a.interactions === b.interactions &&
-    a.durable === b.durable
+    a.durable === b.durable &&
+    a.connection === b.connection &&
+    a.rights === b.rights &&
+    a.error === b.error
   );
 }
 

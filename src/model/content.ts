@@ -21,6 +21,11 @@ export function contentOf(input: ContentInput): readonly ContentBlock[] {
   return blocksOf(jsonCopy(input));
 }
 
+/** What the text blocks say, and nothing of the others. */
+export function textIn(content: readonly ContentBlock[]): string {
+  return content.map((block) => (block.type === "text" ? block.text : "")).join("");
+}
+
 /** Checks what is already a frozen copy. Throws INVALID_CONTENT. */
 export function blocksOf(blocks: unknown): readonly ContentBlock[] {
   for (const block of answerBlocksOf(blocks)) {

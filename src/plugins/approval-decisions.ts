@@ -1,5 +1,6 @@
 /** The answers that a person gave for a whole session: a fold of its log. */
-import type { Agent, ApprovalAnswer, ApprovalPayload, JsonValue, SessionEvent, SessionView } from "../core.ts";
+import type { Agent, ApprovalAnswer, ApprovalPayload, JsonValue } from "../core.ts";
+import { foldOf, ownStart, type Fold } from "./follow.ts";
 
 /** A call, asked about now or long ago. */
 export interface ApprovalCall {
@@ -13,38 +14,37 @@ export interface Decisions {
   of(agent: Agent, call: ApprovalCall): ApprovalAnswer | undefined;
 }
 
-interface Folded {
-  next: number;
-  /** What was asked, by the id of the interaction. */
-  readonly asked: Map<string, ApprovalPayload>;
-  readonly known: Map<string, ApprovalAnswer>;
-}
-
 /** `keyOf` says which calls are alike. Each event is looked at once. */
 export function createDecisions(keyOf: (call: ApprovalCall) => string): Decisions {
-  const sessions = new WeakMap<SessionView, Folded>();
-
-  function take(folded: Folded, event: SessionEvent): void {
-    if (event.type === "interaction/requested" && event.data.kind === "approval") {
-      folded.asked.set(event.data.id, event.data.payload as ApprovalPayload);
-    } else if (event.type === "interaction/resolved") {
-      const payload = folded.asked.get(event.data.id);
-      folded.asked.delete(event.data.id);
-      const { outcome, value } = event.data;
-      if (payload && outcome === "answered" && isRemembered(value)) folded.known.set(keyOf(callOf(payload)), value);
-    }
-  }
-
+  // What a fork inherited was allowed to somebody else.
+  const foldIn = foldOf(() => createFold(keyOf), ownStart);
   return {
     of({ session }, { name, arguments: args }) {
-      let folded = sessions.get(session);
-      // What a fork inherited was allowed to somebody else.
-      if (!folded) {
-        const next = session.header.seedLength ?? 0;
-        sessions.set(session, (folded = { next, asked: new Map(), known: new Map() }));
+      const { known } = foldIn(session);
+      return known.size === 0 ? undefined : known.get(keyOf({ name, arguments: args }));
+    },
+  };
+}
+
+interface Decided extends Fold {
+  readonly known: ReadonlyMap<string, ApprovalAnswer>;
+}
+
+function createFold(keyOf: (call: ApprovalCall) => string): Decided {
+  /** What was asked, by the id of the interaction. */
+  const asked = new Map<string, ApprovalPayload>();
+  const known = new Map<string, ApprovalAnswer>();
+  return {
+    known,
+    take(event) {
+      if (event.type === "interaction/requested" && event.data.kind === "approval") {
+        asked.set(event.data.id, event.data.payload as ApprovalPayload);
+      } else if (event.type === "interaction/resolved") {
+        const { id, outcome, value } = event.data;
+        const payload = asked.get(id);
+        asked.delete(id);
+        if (payload && outcome === "answered" && isRemembered(value)) known.set(keyOf(callOf(payload)), value);
       }
-      for (; folded.next < session.seq; folded.next += 1) take(folded, session.at(folded.next)!);
-      return folded.known.size === 0 ? undefined : folded.known.get(keyOf({ name, arguments: args }));
     },
   };
 }

@@ -3,6 +3,7 @@ import {
   assemble,
   chunkOf,
   messageOf,
+  textIn,
   TurnloopError,
   type ErrorData,
   type Harness,
@@ -93,7 +94,7 @@ function textOf(chunks: readonly ModelChunk[]): string {
   if (!finish) throw new TurnloopError("STREAM_INCOMPLETE", "the model's answer broke off before its end");
   if (finish.kind === "error")
     throw Object.assign(new TurnloopError(finish.code ?? "MODEL_ERROR", finish.message), finish);
-  const text = blocks.map(({ block }) => (block.type === "text" ? block.text : "")).join("");
+  const text = textIn(blocks.map(({ block }) => block));
   if (text.trim() === "") throw new TurnloopError("EMPTY_RESPONSE", "the model has answered nothing at all");
   return text.trim();
 }

@@ -1,4 +1,4 @@
-/** Reads a log on from where it was left. */
+/** Reads logs on from where they were left. */
 import type { SessionEvent, SessionView } from "../core.ts";
 
 /** Each call hands over what has come since the one before, in order. */
@@ -10,4 +10,31 @@ export function follow(session: SessionView, from: number, take: (event: Session
       if (event) take(event);
     }
   };
+}
+
+/** What takes the events of one session. */
+export interface Fold {
+  take(event: SessionEvent): void;
+}
+
+/** A fold of each session, as its log stands at the call; `begin` makes one. Each event is looked at once. */
+export function foldOf<F extends Fold>(
+  begin: (session: SessionView) => F,
+  from: (session: SessionView) => number,
+): (session: SessionView) => F {
+  const known = new WeakMap<SessionView, { readonly fold: F; catchUp(): void }>();
+  return (session) => {
+    let one = known.get(session);
+    if (!one) {
+      const fold = begin(session);
+      known.set(session, (one = { fold, catchUp: follow(session, from(session), (event) => fold.take(event)) }));
+    }
+    one.catchUp();
+    return one.fold;
+  };
+}
+
+/** For what is a session's own: not what a fork inherited. */
+export function ownStart({ header }: SessionView): number {
+  return header.seedLength ?? 0;
 }

@@ -1,6 +1,7 @@
 /** What a history is made of now, event by event, with the size of each: a fold that looks at each event once. */
 import type { SessionEvent, SessionView } from "../core.ts";
-import { tokensIn } from "./tokens.ts";
+import { foldOf, type Fold } from "./follow.ts";
+import { tokensIn, usedTokens } from "./tokens.ts";
 
 export interface History {
   /** The events whose messages a model reads, in their order. Their seqs need not rise. */
@@ -18,22 +19,13 @@ export interface History {
   readonly route: string | undefined;
 }
 
-interface Folded extends History {
-  take(event: SessionEvent): void;
-  next: number;
+interface Folded extends History, Fold {
   route: string | undefined;
   total: number;
 }
 
-const folded = new WeakMap<SessionView, Folded>();
-
 /** As the log stands at the call. */
-export function historyOf(session: SessionView): History {
-  let history = folded.get(session);
-  if (!history) folded.set(session, (history = createHistory()));
-  for (; history.next < session.seq; history.next += 1) history.take(session.at(history.next)!);
-  return history;
-}
+export const historyOf: (session: SessionView) => History = /* @__PURE__ */ foldOf(createHistory, () => 0);
 
 function createHistory(): Folded {
   let nodes: SessionEvent[] = [];
@@ -58,7 +50,6 @@ function createHistory(): Folded {
   }
 
   const history: Folded = {
-    next: 0,
     route: undefined,
     get nodes() {
       return nodes;
@@ -75,9 +66,8 @@ function createHistory(): Folded {
     take(event) {
       if (event.surface !== undefined) place(event);
       if (event.type === "assistant/message" && event.data.usage) {
-        const { input, cacheRead = 0, cacheWrite = 0, output = 0, reasoning = 0 } = event.data.usage;
-        if (input !== undefined || cacheRead > 0)
-          beside = (input ?? 0) + cacheRead + cacheWrite + output + reasoning - history.total;
+        const { input, cacheRead = 0 } = event.data.usage;
+        if (input !== undefined || cacheRead > 0) beside = usedTokens(event.data.usage) - history.total;
       } else if (event.type === "request/header") {
         history.route = event.data.header.config.model;
       } else if (event.type === "agent/configured") {

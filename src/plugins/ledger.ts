@@ -1,6 +1,7 @@
 /** What an agent has used up, as a fold of its log. */
-import type { SessionEvent, SessionView, Usage } from "../core.ts";
+import { readPayments, type Payment, type SessionEvent, type SessionView } from "../core.ts";
 import { follow } from "./follow.ts";
+import { usedTokens } from "./tokens.ts";
 
 /** For a million tokens. `cacheRead` and `cacheWrite` default to `input`; reasoning is output. */
 export interface Price {
@@ -35,7 +36,7 @@ export function openLedger(session: SessionView, per: "turn" | "session", now: (
   const spent = { ...zero };
   const places = new Map<string, number>();
   const waiting = new Set<string>();
-  let model = "";
+  const paymentIn = readPayments();
   /** Since when the turn has been at work. */
   let since: number | undefined;
   let last = 0;
@@ -47,21 +48,23 @@ export function openLedger(session: SessionView, per: "turn" | "session", now: (
   const answered = (id: string, time: number): void => {
     if (waiting.delete(id) && waiting.size === 0) since = time;
   };
-  const pay = (payer: string, usage: Usage | undefined): void => {
-    if (!usage) return;
+  const pay = ({ model, usage }: Payment): void => {
     const { input = 0, cacheRead = 0, cacheWrite = 0, output = 0, reasoning = 0 } = usage;
-    spent.tokens += input + cacheRead + cacheWrite + output + reasoning;
+    spent.tokens += usedTokens(usage);
     if (!prices) return;
-    const price = Object.hasOwn(prices, payer) ? prices[payer] : undefined;
+    const price = Object.hasOwn(prices, model) ? prices[model] : undefined;
     if (!price) {
-      spent.unpriced = payer;
+      spent.unpriced = model;
       return;
     }
     const read = cacheRead * (price.cacheRead ?? price.input);
     const written = cacheWrite * (price.cacheWrite ?? price.input);
     spent.cost += (input * price.input + read + written + (output + reasoning) * price.output) / 1_000_000;
   };
-  const take = ({ type, data, time }: SessionEvent): void => {
+  const take = (event: SessionEvent): void => {
+    const { type, data, time } = event;
+    const payment = paymentIn(event);
+    if (payment) pay(payment);
     switch (type) {
       case "turn/start":
         if (per === "turn") Object.assign(spent, zero);
@@ -89,16 +92,6 @@ export function openLedger(session: SessionView, per: "turn" | "session", now: (
       case "interaction/claimed":
       case "interaction/resolved":
         answered(data.id, time);
-        break;
-      case "request/header":
-        model = data.header.modelId ?? data.header.config.model;
-        break;
-      case "request/failed":
-        pay(model, data.usage);
-        break;
-      case "assistant/message":
-      case "model/aux":
-        pay(data.model, data.usage);
         break;
     }
     last = time;

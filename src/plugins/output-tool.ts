@@ -9,6 +9,7 @@ import {
   type SessionView,
   type ToolSchema,
 } from "../core.ts";
+import { foldOf, type Fold } from "./follow.ts";
 
 export interface OutputToolOptions {
   /** The routes of models that need it. Default: all. */
@@ -37,7 +38,7 @@ export function outputTool({ models, name = "final_answer" }: OutputToolOptions 
       async ({ context }, next) => {
         const assembly = await next();
         const { session } = context;
-        const schema = session && wantedIn(session);
+        const schema = session && wantedIn(session).open;
         if (session) shown.delete(session);
         if (!session || !schema || (models && !models.includes(assembly.variables["model"] ?? ""))) return assembly;
         const wrapped = schema["type"] !== "object";
@@ -103,26 +104,25 @@ function unwrap(raw: string): string {
   }
 }
 
-interface Folded {
-  next: number;
-  readonly asked: Map<string, JsonSchema>;
+/** What the open turn is asked for. */
+interface Wanted extends Fold {
   open: JsonSchema | undefined;
 }
 
-const folded = new WeakMap<SessionView, Folded>();
+const wantedIn: (session: SessionView) => Wanted = /* @__PURE__ */ foldOf(createWanted, ({ start }) => start);
 
-/** What the open turn is asked for: a fold that looks at each event once. */
-function wantedIn(session: SessionView): JsonSchema | undefined {
-  let fold = folded.get(session);
-  if (!fold) folded.set(session, (fold = { next: session.start, asked: new Map(), open: undefined }));
-  for (; fold.next < session.seq; fold.next += 1) {
-    const event = session.at(fold.next)!;
-    if (event.type === "inbox/queued" && event.data.output) fold.asked.set(event.data.id, event.data.output);
-    else if (event.type === "turn/end") fold.open = undefined;
-    else if (event.type === "turn/start") {
-      const id = event.data.messages?.find((one) => fold.asked.has(one));
-      fold.open = id === undefined ? undefined : fold.asked.get(id);
-    }
-  }
-  return fold.open;
+function createWanted(): Wanted {
+  const asked = new Map<string, JsonSchema>();
+  const wanted: Wanted = {
+    open: undefined,
+    take(event) {
+      if (event.type === "inbox/queued" && event.data.output) asked.set(event.data.id, event.data.output);
+      else if (event.type === "turn/end") wanted.open = undefined;
+      else if (event.type === "turn/start") {
+        const id = event.data.messages?.find((one) => asked.has(one));
+        wanted.open = id === undefined ? undefined : asked.get(id);
+      }
+    },
+  };
+  return wanted;
 }

@@ -1,6 +1,6 @@
 /** Ends a turn whose model runs in a circle. */
 import { type Agent, type Plugin, type SessionEvent } from "../core.ts";
-import { follow } from "./follow.ts";
+import { foldOf, ownStart, type Fold } from "./follow.ts";
 import { checkLimits } from "./limits.ts";
 import { together } from "./together.ts";
 
@@ -28,15 +28,8 @@ interface Count {
 export function repeatedCalls({ warnAt = 3, stopAt = 5, maxFailures = 10 }: RepeatedCallsOptions = {}): Plugin {
   checkLimits("repeatedCalls", { warnAt, stopAt, maxFailures }, "count");
   return ({ hooks }) => {
-    const counts = new WeakMap<Agent, () => Count>();
-    const countOf = (agent: Agent): Count => {
-      let read = counts.get(agent);
-      if (!read) {
-        const { session } = agent;
-        counts.set(agent, (read = counting((take) => follow(session, session.header.seedLength ?? 0, take))));
-      }
-      return read();
-    };
+    const countIn = foldOf(createCounting, ownStart);
+    const countOf = ({ session }: Agent): Count => ({ ...countIn(session).count });
     return together(
       hooks.on("agent/turn-continuation", async ({ agent }, next) => {
         const before = countOf(agent);
@@ -60,12 +53,16 @@ export function repeatedCalls({ warnAt = 3, stopAt = 5, maxFailures = 10 }: Repe
   };
 }
 
+interface Counting extends Fold {
+  readonly count: Count;
+}
+
 /** Counts the steps of the open turn as they end. */
-function counting(start: (take: (event: SessionEvent) => void) => () => void): () => Count {
+function createCounting(): Counting {
   let last = "";
   let calls: { readonly key: string; readonly name: string }[] = [];
   const count: Count = { same: 0, name: "", failures: 0 };
-  const catchUp = start(({ type, data }) => {
+  const take = ({ type, data }: SessionEvent): void => {
     switch (type) {
       case "turn/start":
         last = "";
@@ -90,11 +87,8 @@ function counting(start: (take: (event: SessionEvent) => void) => () => void): (
         break;
       }
     }
-  });
-  return () => {
-    catchUp();
-    return { ...count };
   };
+  return { count, take };
 }
 
 /** The same text for the same JSON, whatever the order of its keys; what is no JSON stands for itself. */

@@ -1,5 +1,5 @@
 /** What came of a helper, read off its log. */
-import { addUsage, TurnloopError, type SessionView, type Usage } from "../core.ts";
+import { addUsage, readPayments, textIn, TurnloopError, type SessionView, type Usage } from "../core.ts";
 
 /** The text of its last answer. Throws HELPER_FAILED when its last turn did not complete. */
 export function outcomeOf({ events }: SessionView): string {
@@ -11,20 +11,17 @@ export function outcomeOf({ events }: SessionView): string {
     throw new TurnloopError("HELPER_FAILED", `the helper ${how}${why === "" ? "" : `: ${why}`}`);
   }
   const answer = events.findLast((event) => event.type === "assistant/message");
-  const text = (answer?.data.content ?? []).map((block) => (block.type === "text" ? block.text : "")).join("");
+  const text = textIn(answer?.data.content ?? []);
   return text === "" ? "(the helper has answered nothing)" : text;
 }
 
 /** All that it has used, failed requests and requests beside its steps too. */
 export function usageByModel({ events }: SessionView): ReadonlyMap<string, Usage> {
   const used = new Map<string, Usage>();
-  let asked = "";
+  const paymentIn = readPayments();
   for (const event of events) {
-    if (event.type === "request/header") asked = event.data.header.modelId ?? event.data.header.config.model;
-    if (event.type !== "assistant/message" && event.type !== "request/failed" && event.type !== "model/aux") continue;
-    const { usage } = event.data;
-    const model = "model" in event.data ? event.data.model : asked;
-    if (usage) used.set(model, addUsage(used.get(model) ?? {}, usage));
+    const payment = paymentIn(event);
+    if (payment) used.set(payment.model, addUsage(used.get(payment.model) ?? {}, payment.usage));
   }
   return used;
 }

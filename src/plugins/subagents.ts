@@ -4,7 +4,7 @@ import {
   TurnloopError,
   type Agent,
   type AgentHandle,
-  type Harness,
+  type AgentScope,
   type Plugin,
   type Session,
   type ToolCallContext,
@@ -31,8 +31,8 @@ const DESCRIPTION =
 /**
  * The helper's session has the id of its parent's and of the call, so that a call that is run again joins the work
  * that was begun. It is owned by its parent and ends with it; cancelling the call cancels its turn. What it asks a
- * person is asked through the call, as a question with the payload `{ helper, kind, payload }`, whose answer is handed
- * on as it is. What it used is in the parent's log as `model/aux`.
+ * person is asked through the call, as a question with the payload
+ * `{ helper, interaction, kind, payload }`, whose answer is handed on as it is. What it used is in the parent's log as `model/aux`.
  *
  * A helper that does not complete its turn is an error for the model. Throws INVALID_OPTIONS.
  */
@@ -49,7 +49,7 @@ export function subagents(options: SubagentOptions = {}): Plugin {
         id,
         owner: parent,
         ...(model !== undefined && { model }),
-        setup(scope: Parameters<NonNullable<Parameters<Harness["agents"]["open"]>[0]["setup"]>>[0]) {
+        setup(scope: AgentScope) {
           if (tools) scope.tools.restrict({ allow: [...tools, ...(depth < maxDepth ? [name] : [])] });
           else if (depth >= maxDepth && scope.tools.get(name)) scope.tools.restrict({ deny: [name] });
         },

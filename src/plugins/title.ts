@@ -1,5 +1,13 @@
 /** Names a session after its first answered turn. */
-import { messageOf, type Agent, type Plugin, type Session, type SessionEvent, type SessionView } from "../core.ts";
+import {
+  messageOf,
+  textIn,
+  type Agent,
+  type Plugin,
+  type Session,
+  type SessionEvent,
+  type SessionView,
+} from "../core.ts";
 import { auxRequest } from "./aux-request.ts";
 
 export interface TitleOptions {
@@ -86,8 +94,7 @@ function openingOf(session: SessionView): Opening {
 
 /** The beginning is enough. */
 function textOf({ data }: SessionEvent<"user/message" | "assistant/message">): string {
-  const text = data.content.map((block) => (block.type === "text" ? block.text : "")).join("");
-  return text.trim().slice(0, 2000).toWellFormed();
+  return textIn(data.content).trim().slice(0, 2000).toWellFormed();
 }
 
 /** `rename` counts too. */

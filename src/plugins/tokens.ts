@@ -1,5 +1,5 @@
 /** How much of a model's window content takes, about; and content cut to a size. */
-import type { ContentBlock } from "../core.ts";
+import type { ContentBlock, Usage } from "../core.ts";
 
 /** What a note takes. */
 const NOTE = 24;
@@ -32,6 +32,11 @@ export function tokensIn(content: readonly ContentBlock[]): number {
     }
   }
   return tokens;
+}
+
+/** Of any kind. */
+export function usedTokens({ input = 0, cacheRead = 0, cacheWrite = 0, output = 0, reasoning = 0 }: Usage): number {
+  return input + cacheRead + cacheWrite + output + reasoning;
 }
 
 export function tokensOf(text: string): number {

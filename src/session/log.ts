@@ -1,10 +1,10 @@
 /** The log of a session: append-only, frozen, numbered; and its readers, told in order. */
 import { messageOf, TurnloopError, type Report } from "../errors.ts";
-import { isThenable, type Dispatch } from "../hooks/hooks.ts";
-import type { Unregister } from "../hooks/types.ts";
+import type { Dispatch } from "../hooks/hooks.ts";
 import { jsonCopy } from "../json.ts";
 import { checkData, checkEnvelope, isBookkeeping } from "./shapes.ts";
 import { advance, createState, inherit, type LogState } from "./state.ts";
+import { createSubscribers } from "./subscribers.ts";
 import { createSurface } from "./surface.ts";
 import type {
   Cite,
@@ -62,11 +62,6 @@ export interface LogOptions {
   readonly hooks?: Dispatch | undefined;
 }
 
-interface Subscriber {
-  readonly listener: (event: SessionEvent) => unknown;
-  next: number;
-}
-
 const UNRECORDED: Recording = { durable: "stored", wake() {}, async flush() {} };
 
 export function createLog(options: LogOptions): Log & { record(recording: Recording): void } {
@@ -78,7 +73,6 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
   let recording = UNRECORDED;
   let frozen: readonly SessionEvent[] | undefined;
   let closed: (() => TurnloopError) | undefined;
-  let subscribers: readonly Subscriber[] = [];
   /** How many events have been told. */
   let told = 0;
   let telling = false;
@@ -100,6 +94,20 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
   inherit(state);
   told = events.length;
 
+  const subscribers = createSubscribers(
+    {
+      start: 0,
+      get told() {
+        return told;
+      },
+      get seq() {
+        return events.length;
+      },
+      at: (seq) => events[seq],
+    },
+    failed,
+  );
+
   function commit(event: SessionEvent): void {
     take(event);
     frozen = undefined;
@@ -114,20 +122,8 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
   }
 
   function tell(event: SessionEvent): void {
-    const row = subscribers;
-    for (let i = 0; i < row.length; i += 1) deliver(row[i]!, event);
+    subscribers.tell(event);
     if (heard && hooks?.heard("session/event")) hooks.emit("session/event", { session, event });
-  }
-
-  function deliver(subscriber: Subscriber, event: SessionEvent): void {
-    if (event.seq < subscriber.next) return;
-    subscriber.next = event.seq + 1;
-    try {
-      const answer = subscriber.listener(event);
-      if (isThenable(answer)) answer.then(undefined, failed);
-    } catch (cause) {
-      failed(cause);
-    }
   }
 
   function failed(cause: unknown): void {
@@ -182,22 +178,7 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
     },
     at: (seq) => events[seq],
     deriveMessages: () => surface.messages(),
-    subscribe(listener, { from, signal } = {}): Unregister {
-      if (signal?.aborted) return () => {};
-      const subscriber: Subscriber = {
-        listener,
-        next: Number.isSafeInteger(from) ? Math.max(from!, 0) : events.length,
-      };
-      while (subscriber.next < told && !signal?.aborted) deliver(subscriber, events[subscriber.next]!);
-      if (signal?.aborted) return () => {};
-      subscribers = [...subscribers, subscriber];
-      const off = (): void => {
-        signal?.removeEventListener("abort", off);
-        subscribers = subscribers.filter((other) => other !== subscriber);
-      };
-      signal?.addEventListener("abort", off, { once: true });
-      return off;
-    },
+    subscribe: subscribers.subscribe,
     append(type, data, { surface: op, cites } = {}) {
       if (closed) throw readOnly(closed());
       const copy = jsonCopy(data);

@@ -1,5 +1,5 @@
 /** What a session used, in tokens: a fold of its log. */
-import { addUsage, type SessionEvent, type SessionView, type Usage } from "../core.ts";
+import { addUsage, readPayments, type Payment, type SessionView, type Usage } from "../core.ts";
 
 export interface SessionUsage {
   readonly total: Usage;
@@ -19,31 +19,21 @@ export function usageOf(session: SessionView): SessionUsage {
   const byTurn = new Map<number, Usage>();
   const own = session.header.seedLength ?? 0;
   let turn: number | undefined;
-  let model = "";
+  const paymentIn = readPayments();
 
-  const count = (usage: Usage | undefined, by: string): void => {
-    if (!usage) return;
+  const count = ({ model, usage }: Payment): void => {
     total = addUsage(total, usage);
-    byModel.set(by, addUsage(byModel.get(by) ?? {}, usage));
+    byModel.set(model, addUsage(byModel.get(model) ?? {}, usage));
     if (turn !== undefined) byTurn.set(turn, addUsage(byTurn.get(turn) ?? {}, usage));
-  };
-  const countEvent = (event: SessionEvent): void => {
-    switch (event.type) {
-      case "assistant/message":
-        return count(event.data.usage, event.data.model);
-      case "request/failed":
-        return count(event.data.usage, model);
-      case "model/aux":
-        return count(event.data.usage, event.data.model);
-    }
   };
 
   for (let seq = session.start; seq < session.seq; seq += 1) {
     const event = session.at(seq);
-    if (event?.type === "turn/start") turn = event.data.turn;
-    else if (event?.type === "turn/end") turn = undefined;
-    else if (event?.type === "request/header") model = event.data.header.modelId ?? event.data.header.config.model;
-    else if (event && seq >= own) countEvent(event);
+    if (!event) continue;
+    const payment = paymentIn(event);
+    if (event.type === "turn/start") turn = event.data.turn;
+    else if (event.type === "turn/end") turn = undefined;
+    else if (payment && seq >= own) count(payment);
   }
   return Object.freeze({ total: Object.freeze(total), byModel: Object.freeze(Object.fromEntries(byModel)), byTurn });
 }

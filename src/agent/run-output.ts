@@ -1,6 +1,7 @@
 /** A structured result: what is asked for, whether an answer is it, and the rounds in which it is asked for again. */
 import { messageOf, TurnloopError } from "../errors.ts";
-import { jsonCopy, type JsonSchema } from "../json.ts";
+import type { JsonSchema } from "../json.ts";
+import { schemaOf, validatorOf } from "../model/schema.ts";
 import { addUsage } from "../model/usage.ts";
 import type { StandardSchema } from "../tools/types.ts";
 import { problemsOf } from "./json-schema.ts";
@@ -15,23 +16,15 @@ export interface Output {
   read(text: string): Promise<unknown>;
 }
 
-/** What is read of a schema that implements Standard Schema and Standard JSON Schema. */
-type Convertible = StandardSchema["~standard"] & {
-  readonly jsonSchema?: { input?(options: { readonly target: string }): unknown };
-};
-
 /** How often a model is asked to mend its answer. */
 const REPAIRS = 2;
 
 /** Throws INVALID_SCHEMA. */
 export function outputOf(given: StandardSchema | JsonSchema): Output {
-  const standard: Convertible | undefined = (given as Partial<StandardSchema> | null | undefined)?.["~standard"];
+  const validate = validatorOf(given);
   let schema: JsonSchema;
   try {
-    const plain = standard ? standard.jsonSchema!.input!({ target: "draft-2020-12" }) : given;
-    const { $schema: _dialect, ...rest } = JSON.parse(JSON.stringify(plain)) as { $schema?: unknown };
-    if (typeof plain !== "object") throw new TypeError(`${typeof plain} is no schema`);
-    schema = jsonCopy(rest);
+    schema = schemaOf(given);
   } catch (cause) {
     const what = "`output` must be JSON Schema, or a schema that can be said as JSON Schema, such as zod's";
     throw new TurnloopError("INVALID_SCHEMA", what, { cause });
@@ -40,25 +33,16 @@ export function outputOf(given: StandardSchema | JsonSchema): Output {
     schema,
     async read(text) {
       const value = jsonOf(text);
-      const problems = standard ? undefined : problemsOf(schema, value);
-      if (problems && problems.length > 0) throw new TypeError(problems.join("; "));
-      return standard ? validated(await standard.validate(value)) : value;
+      if (validate) {
+        const verdict = await validate(value);
+        if (verdict.ok) return verdict.value;
+        throw new TypeError(verdict.message);
+      }
+      const problems = problemsOf(schema, value);
+      if (problems.length > 0) throw new TypeError(problems.join("; "));
+      return value;
     },
   };
-}
-
-function validated(answer: unknown): unknown {
-  const { issues, value } = answer as { issues?: readonly unknown[] | undefined; value?: unknown };
-  if (!issues) return value;
-  throw new TypeError(issues.slice(0, 10).map(issueOf).join("; ") || "it does not fit the schema");
-}
-
-function issueOf(issue: unknown): string {
-  const { path = [] } = issue as { path?: readonly unknown[] | undefined };
-  const names = path.map((step) =>
-    typeof step === "object" && step !== null ? (step as { key?: unknown }).key : step,
-  );
-  return names.length === 0 ? messageOf(issue) : `${names.join(".")}: ${messageOf(issue)}`;
 }
 
 /** Models like to put JSON into a fence. */

@@ -3,7 +3,7 @@ import { TurnloopError } from "../errors.ts";
 import type { Awaitable } from "../hooks/types.ts";
 import type { JsonSchema } from "../json.ts";
 import type { ToolSchema } from "../model/types.ts";
-import { inputOf, type Validation } from "./schema.ts";
+import { inputOf, type Validation } from "../model/schema.ts";
 import type { InferOutput, StandardSchema, ToolCallContext, ToolDefinition, ToolInput, ToolTraits } from "./types.ts";
 
 // Plain JSON Schema tells TypeScript nothing: the functions of the tool say what they take.

@@ -4,7 +4,7 @@ import { isThenable, type Dispatch } from "../hooks/hooks.ts";
 import type { Awaitable } from "../hooks/types.ts";
 import { jsonCopy, type JsonValue } from "../json.ts";
 import type { Tool } from "./define.ts";
-import type { Validation } from "./schema.ts";
+import type { Validation } from "../model/schema.ts";
 import type { Guard } from "./registry.ts";
 import { checkContext, checkOutcome, errorOutcome } from "./result.ts";
 import type {

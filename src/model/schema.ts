@@ -1,4 +1,4 @@
-/** The input of a tool: its JSON Schema for the model, and the check of what the model wrote. */
+/** Schemas as people give them: said as JSON Schema for the model, and the check of what the model wrote. */
 import { messageOf, TurnloopError } from "../errors.ts";
 import { isThenable } from "../hooks/hooks.ts";
 import type { Awaitable } from "../hooks/types.ts";
@@ -29,18 +29,24 @@ const MOST_ISSUES = 10;
  * unless `validate` is given: it answers with the arguments or throws. INVALID_TOOL.
  */
 export function inputOf(inputSchema: unknown, validate?: (args: unknown) => unknown): InputCheck {
-  const standard = standardOf(inputSchema);
-  if (!standard) {
-    return {
-      parameters: plainSchema(inputSchema),
-      validate: validate ? (args) => settle(() => validate(args), accept) : accept,
-    };
-  }
-  if (validate) throw invalid("it validates by itself; `validate` goes with plain JSON Schema");
+  const own = validatorOf(inputSchema);
+  if (own && validate) throw invalid("it validates by itself; `validate` goes with plain JSON Schema");
   return {
-    parameters: plainSchema(convert(standard)),
-    validate: (args) => settle(() => standard.validate?.(args), verdictOf),
+    parameters: schemaOf(inputSchema),
+    validate: own ?? (validate ? (args) => settle(() => validate(args), accept) : accept),
   };
+}
+
+/** As JSON Schema, deeply frozen. INVALID_TOOL for what cannot be said so. */
+export function schemaOf(given: unknown): JsonSchema {
+  const standard = standardOf(given);
+  return plainSchema(standard ? convert(standard) : given);
+}
+
+/** The check that a schema of a library brings along. It never throws or rejects. Undefined for plain JSON Schema. */
+export function validatorOf(given: unknown): InputCheck["validate"] | undefined {
+  const standard = standardOf(given);
+  return standard && ((value) => settle(() => standard.validate?.(value), verdictOf));
 }
 
 function standardOf(schema: unknown): Standard | undefined {

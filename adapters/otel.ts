@@ -68,13 +68,13 @@ export function otel({ content = false, tracer: name = "turnloop" }: OtelOptions
             ...usageAttributes(event.data.usage),
           });
           if (content) open.request?.setAttribute("gen_ai.output.messages", said("assistant", event.data.content));
-          end(open.request, time);
+          open.request?.end(time);
           open.request = undefined;
           return;
         case "request/failed":
           fail(open.request, event.data.error.code, event.data.error.message);
           if (event.data.next === "retry") return;
-          end(open.request, time);
+          open.request?.end(time);
           open.request = undefined;
           return;
         case "tool/start": {
@@ -88,7 +88,7 @@ export function otel({ content = false, tracer: name = "turnloop" }: OtelOptions
           const span = open.tools.get(event.data.callId);
           if (event.data.isError) fail(span, event.data.error?.code, undefined);
           if (content) span?.setAttribute("gen_ai.tool.call.result", said("tool", event.data.content));
-          end(span, time);
+          span?.end(time);
           open.tools.delete(event.data.callId);
           return;
         }
@@ -96,10 +96,16 @@ export function otel({ content = false, tracer: name = "turnloop" }: OtelOptions
           const { reason } = event.data;
           open.turn?.setAttribute("gen_ai.response.finish_reasons", [reason.kind]);
           if (reason.kind === "error") fail(open.turn, reason.code, reason.message);
-          for (const span of [...open.tools.values(), open.request, open.turn]) end(span, time);
-          sessions.delete(id);
+          endAll(id, time);
         }
       }
+    }
+
+    /** The innermost first. */
+    function endAll(id: string, time?: number): void {
+      const open = sessions.get(id);
+      for (const span of [...(open?.tools.values() ?? []), open?.request, open?.turn]) span?.end(time);
+      sessions.delete(id);
     }
 
     const offEvents = hooks.on("session/event", ({ session: { id }, event }) => {
@@ -116,18 +122,12 @@ export function otel({ content = false, tracer: name = "turnloop" }: OtelOptions
       return span ? context.with(trace.setSpan(context.active(), span), next) : next();
     });
     const offSessions = hooks.on("session/disposed", ({ session: { id } }) => {
-      const open = sessions.get(id);
-      for (const span of [...(open?.tools.values() ?? []), open?.request, open?.turn]) span?.end();
-      sessions.delete(id);
+      endAll(id);
     });
     return () => {
       for (const off of [offEvents, offCalls, offSessions]) off();
     };
   };
-}
-
-function end(span: Span | undefined, time: number): void {
-  span?.end(time);
 }
 
 function fail(span: Span | undefined, code: string | undefined, message: string | undefined): void {

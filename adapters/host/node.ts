@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import { WebSocketServer, type WebSocket } from "ws";
 import { messageOf, TurnloopError, type Harness, type JsonValue } from "../../src/core.ts";
 import { serveAgents } from "../transport/host.ts";
+import { limitsOf } from "../transport/limits.ts";
 import { refuse } from "../transport/refuse.ts";
 import { socketConnection } from "../transport/socket.ts";
 import type { Authorize, Grant, Limits } from "../transport/types.ts";
@@ -25,8 +26,6 @@ export interface NodeHost {
   close(): Promise<void>;
 }
 
-const MAX_FRAME_BYTES = 8 * 1024 * 1024;
-
 /**
  * Takes the upgrades of the server that go to `path`, and leaves all others alone. A session is opened when its first
  * client comes, and let go when it rests alone. Throws INVALID_OPTIONS.
@@ -38,7 +37,7 @@ export function hostAgents(server: Server, harness: Harness, options: NodeHostOp
   const sockets = new WebSocketServer({
     noServer: true,
     // Ours is told in a frame; this only bounds what is held of one that is far larger.
-    maxPayload: 2 * (limits?.maxFrameBytes ?? MAX_FRAME_BYTES),
+    maxPayload: 2 * limitsOf(limits).maxFrameBytes,
   });
   let closed = false;
 
@@ -75,9 +74,9 @@ export function hostAgents(server: Server, harness: Harness, options: NodeHostOp
   function enter(opened: WebSocket, grant: Grant | undefined, session: string): void {
     const connection = socketConnection(opened);
     if (!grant) {
-      refuse(connection, new TurnloopError("UNAUTHORIZED", "you may not use this session; sign in"), false);
+      refuse(connection, { code: "UNAUTHORIZED", message: "you may not use this session; sign in" }, false);
     } else if (closed) {
-      refuse(connection, new TurnloopError("HOST_CLOSED", "the host is closing; connect again"), true);
+      refuse(connection, { code: "HOST_CLOSED", message: "the host is closing; connect again" }, true);
     } else {
       agents.accept(connection, grant, session);
     }

@@ -6,6 +6,7 @@ import { createHeartbeat } from "./heartbeat.ts";
 import type { HostSession } from "./host-session.ts";
 import { checkSize, createPace } from "./limits.ts";
 import { PING, PONG, PROTOCOL, readClientFrame, type ClientFrame, type Command, type HostFrame } from "./protocol.ts";
+import { refuse } from "./refuse.ts";
 import { baseAt, startOfTail } from "./tail.ts";
 import type { Connection, Grant, Limits } from "./types.ts";
 import { isOwnFault, toWire } from "./wire-error.ts";
@@ -68,9 +69,8 @@ export function createHostConnection(connection: Connection, options: HostConnec
     const error = toWire(thrown);
     if (isOwnFault(error))
       harness.report({ code: "HOST_FAILED", message: "a remote agent could not be served", cause: thrown });
-    send({ type: "closed", error, retry });
     leave();
-    connection.close(error.code);
+    refuse(connection, error, retry);
   }
 
   /** Nothing is read and nothing is done with a grant that has run out. */
@@ -154,7 +154,7 @@ export function createHostConnection(connection: Connection, options: HostConnec
     const { following } = reach;
     switch (frame.type) {
       case "hello":
-        hello(reach, frame).catch(refuse);
+        hello(reach, frame).catch(giveUp);
         return;
       case "commands": {
         const { commands } = frame;
@@ -174,7 +174,7 @@ export function createHostConnection(connection: Connection, options: HostConnec
     }
   }
 
-  function refuse(thrown: unknown): void {
+  function giveUp(thrown: unknown): void {
     end(thrown, !(TurnloopError.is(thrown) && FINAL.has(thrown.code)));
   }
 

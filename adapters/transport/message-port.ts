@@ -1,5 +1,6 @@
 /** A connection over a MessagePort: to a Worker, a SharedWorker, an iframe, a thread of Node. */
-import { TurnloopError, type Unregister } from "../../src/core.ts";
+import { TurnloopError } from "../../src/core.ts";
+import { createEnds } from "./ends.ts";
 import type { Connection } from "./types.ts";
 
 /** What ports, workers and the inside of a worker have in common, in browsers and in Node. */
@@ -28,28 +29,17 @@ export function messagePort(port: unknown): Connection {
   const end = port as Port | null | undefined;
   if (typeof end !== "object" || end === null || typeof end.postMessage !== "function")
     throw new TurnloopError("INVALID_OPTIONS", "messagePort takes a MessagePort or a worker");
-  const messages = new Set<(frame: string) => void>();
-  const closes = new Set<(reason?: unknown) => void>();
-  /** What came before anybody listened. */
-  let early: string[] = [];
-  let closed: { readonly reason: unknown } | undefined;
-
-  function receive(data: unknown): void {
-    if (closed || typeof data !== "object" || data === null || !Object.hasOwn(data, "turnloop")) return;
-    const { turnloop: frame } = data as Envelope;
-    if (frame === null) finish("the other side has closed");
-    else if (typeof frame !== "string") return;
-    else if (messages.size === 0) early.push(frame);
-    else for (const listener of [...messages]) listener(frame);
-  }
-
-  function finish(reason: unknown): void {
-    if (closed) return;
-    closed = { reason };
+  const ends = createEnds(() => {
     off();
     // Only a port has one: a worker is not ours to end.
-    if (isPort(end!)) end!.close?.();
-    for (const listener of [...closes]) listener(reason);
+    if (isPort(end)) end.close?.();
+  });
+
+  function receive(data: unknown): void {
+    if (typeof data !== "object" || data === null || !Object.hasOwn(data, "turnloop")) return;
+    const { turnloop: frame } = data as Envelope;
+    if (frame === null) ends.finish("the other side has closed");
+    else if (typeof frame === "string") ends.receive(frame);
   }
 
   function post(frame: string | null): void {
@@ -57,27 +47,17 @@ export function messagePort(port: unknown): Connection {
     end!.postMessage({ turnloop: frame } satisfies Envelope);
   }
 
-  const off = listen(end, receive, () => finish("the port was closed"));
+  const off = listen(end, receive, () => ends.finish("the port was closed"));
   return {
     send(frame) {
-      if (!closed) post(frame);
+      if (!ends.closed) post(frame);
     },
-    onMessage(listener): Unregister {
-      messages.add(listener);
-      const waiting = early;
-      early = [];
-      for (const frame of waiting) listener(frame);
-      return () => void messages.delete(listener);
-    },
-    onClose(listener): Unregister {
-      if (closed) listener(closed.reason);
-      else closes.add(listener);
-      return () => void closes.delete(listener);
-    },
+    onMessage: ends.onMessage,
+    onClose: ends.onClose,
     close(reason) {
-      if (closed) return;
+      if (ends.closed) return;
       post(null);
-      finish(reason);
+      ends.finish(reason);
     },
   };
 }

@@ -24,8 +24,12 @@ async function start(
 ): Promise<void> {
   const newId = options.newId ?? (() => crypto.randomUUID());
   const id = sessionId ?? resumeSessionId ?? `${label}-session-${newId()}`;
-  const context = await options.context?.(id);
-  const common = { id, ...(model !== undefined && { model }), ...(context !== undefined && { context }) };
-  if (resumeSessionId !== undefined) await agents.resume(common);
-  else await agents.open({ ...common, ...(cwd !== undefined && { meta: { cwd } }) });
+  const common = { id, ...(model !== undefined && { model }) };
+  if (resumeSessionId === undefined) {
+    // It asks for the context by itself.
+    await agents.open({ ...common, ...(cwd !== undefined && { meta: { cwd } }) });
+  } else {
+    const context = await options.context?.(id);
+    await agents.resume({ ...common, ...(context !== undefined && { context }) });
+  }
 }

@@ -1,6 +1,7 @@
 /** The right to write a session, where the storage gives one: taken once for all here who need it, and let go at last. */
 import { messageOf, TurnloopError, type Report } from "../errors.ts";
 import type { Clock } from "../scope.ts";
+import { PATIENCE_MS } from "./recorder.ts";
 import type { Claim, SessionStorage } from "./types.ts";
 
 export interface Lease {
@@ -28,9 +29,6 @@ interface Held {
   lost: boolean;
   readonly listeners: Set<() => void>;
 }
-
-/** How long a storage may take to let go. */
-const PATIENCE_MS = 5000;
 
 export function createLeases(storage: SessionStorage, clock: Clock, report: Report): Leases {
   const table = new Map<string, Held>();

@@ -1,5 +1,6 @@
 /** What the scripted model makes of a history: the task at hand, and how far it has come. */
 import type { ContentBlock, Message } from "turnloop";
+import { textOf } from "./text.ts";
 
 export interface Conversation {
   /** What the person wants. */
@@ -62,10 +63,6 @@ function isUnderWay({ role, content }: Message): boolean {
 
 function wasStopped(block: ContentBlock & { type: "tool-result" }): boolean {
   return block.isError && /cancel|abort|stopped|interrupted/i.test(textOf(block.content));
-}
-
-function textOf(content: readonly ContentBlock[]): string {
-  return content.map((block) => (block.type === "text" ? block.text : "")).join("");
 }
 
 function argumentsOf(text: string | undefined): Readonly<Record<string, unknown>> {

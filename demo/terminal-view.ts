@@ -1,6 +1,7 @@
 /** Writes what happens in a session to a terminal, as it happens. */
 import { styleText } from "node:util";
-import type { ContentBlock, ModelChunk, SessionEvent, TurnEndReason } from "turnloop";
+import type { ModelChunk, SessionEvent, TurnEndReason } from "turnloop";
+import { textOf } from "./text.ts";
 
 export interface TerminalView {
   show(event: SessionEvent): void;
@@ -58,8 +59,4 @@ function wordsFor(reason: TurnEndReason): string {
     default:
       return `\n(${reason.kind})\n`;
   }
-}
-
-function textOf(content: readonly ContentBlock[]): string {
-  return content.map((block) => (block.type === "text" ? block.text : "")).join("");
 }

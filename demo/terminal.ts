@@ -5,6 +5,7 @@ import { createHarness, type ApprovalPayload, type Interaction, type JsonValue }
 import { offlineModel } from "./offline-model.ts";
 import { createTerminalView } from "./terminal-view.ts";
 import { demoTools } from "./tools.ts";
+import { problemOf } from "./text.ts";
 
 const harness = createHarness({ model: offlineModel(), tools: demoTools() });
 const { agent } = await harness.agents.open({ id: "terminal" });
@@ -20,7 +21,7 @@ harness.hooks.on("agent/status", ({ status }) => {
 });
 
 terminal.on("line", (line) => {
-  take(line.trim()).catch((error: unknown) => view.note(error instanceof Error ? error.message : String(error)));
+  take(line.trim()).catch((error: unknown) => view.note(problemOf(error)));
 });
 let stops = 0;
 const stop = (): void => {

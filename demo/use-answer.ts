@@ -1,6 +1,7 @@
 /** Answers an interaction, once. */
 import type { Agent, JsonValue } from "turnloop";
 import { useState } from "react";
+import { problemOf } from "./text.ts";
 
 export function useAnswer(
   agent: Agent,
@@ -16,7 +17,7 @@ export function useAnswer(
       setProblem(undefined);
       agent.respond(id, value).catch((error: unknown) => {
         setSent(false);
-        setProblem(error instanceof Error ? error.message : String(error));
+        setProblem(problemOf(error));
       });
     },
   };

@@ -14,6 +14,7 @@ import { Header } from "./header.tsx";
 import { Problem } from "./problem.tsx";
 import { Queue } from "./queue.tsx";
 import { Settings } from "./settings.tsx";
+import { problemOf } from "../text.ts";
 
 /** After a reload the tab's former page may take a moment to let go; another tab will not. */
 const CLAIM = { claim: "wait", claimTimeoutMs: 3000 } as const;
@@ -50,7 +51,7 @@ export function App(): ReactElement {
           openChat(id);
           setDraft(text);
         },
-        (thrown: unknown) => setProblem(thrown instanceof Error ? thrown.message : String(thrown)),
+        (thrown: unknown) => setProblem(problemOf(thrown)),
       );
     },
     [chat, openChat],

@@ -3,7 +3,8 @@ import type { SessionSummary } from "turnloop";
 import { useCallback, useEffect, useRef, useState, type ReactElement } from "react";
 import { exportChat, importChat, listChats } from "../chats.ts";
 import { harness } from "../harness.ts";
-import { Icon } from "./icon.tsx";
+import { Icon, type IconName } from "./icon.tsx";
+import { problemOf } from "../text.ts";
 
 interface Props {
   readonly current: string;
@@ -24,12 +25,12 @@ export function Chats({ current, onOpen, onNew, onClose }: Props): ReactElement 
       setProblem(undefined);
       await what();
     } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
+      setProblem(problemOf(error));
     }
   }, []);
   useEffect(() => {
     dialog.current?.showModal();
-    listChats().then(setChats, (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)));
+    listChats().then(setChats, (error: unknown) => setProblem(problemOf(error)));
   }, []);
 
   const open = (id: string): void => {
@@ -155,34 +156,39 @@ function Row({ chat, isCurrent, onOpen, attempt, refresh }: RowProps): ReactElem
           {status === "waiting" && ", waits for you"}
         </small>
       </button>
-      <button
-        type="button"
-        className="quiet"
-        aria-label={`Rename ${title}`}
-        title="Rename"
-        onClick={() => setName(title)}
-      >
-        <Icon name="pencil" />
-      </button>
-      <button
-        type="button"
-        className="quiet"
-        aria-label={`Export ${title}`}
-        title="Export"
-        onClick={() => void attempt(async () => exportChat(chat))}
-      >
-        <Icon name="down" />
-      </button>
-      <button
-        type="button"
-        className="quiet"
-        aria-label={`Delete ${title}`}
-        title={isCurrent ? "Open another chat to delete this one" : "Delete"}
-        disabled={isCurrent}
-        onClick={() => void attempt(async () => harness.sessions.delete(id).then(refresh))}
-      >
-        <Icon name="cross" />
-      </button>
+      <Deed verb="Rename" of={title} icon="pencil" onDo={() => setName(title)} />
+      <Deed verb="Export" of={title} icon="down" onDo={() => void attempt(async () => exportChat(chat))} />
+      <Deed
+        verb="Delete"
+        of={title}
+        icon="cross"
+        {...(isCurrent && { unless: "Open another chat to delete this one" })}
+        onDo={() => void attempt(async () => harness.sessions.delete(id).then(refresh))}
+      />
     </li>
+  );
+}
+
+interface DeedProps {
+  readonly verb: string;
+  readonly of: string;
+  readonly icon: IconName;
+  /** Why it cannot be done now. */
+  readonly unless?: string;
+  onDo(): void;
+}
+
+function Deed({ verb, of, icon, unless, onDo }: DeedProps): ReactElement {
+  return (
+    <button
+      type="button"
+      className="quiet"
+      aria-label={`${verb} ${of}`}
+      title={unless ?? verb}
+      disabled={unless !== undefined}
+      onClick={onDo}
+    >
+      <Icon name={icon} />
+    </button>
   );
 }

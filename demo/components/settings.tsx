@@ -3,6 +3,7 @@ import { useEffect, useRef, useState, type FormEvent, type ReactElement } from "
 import type { Endpoint } from "../endpoint.ts";
 import type { Route } from "../harness.ts";
 import type { EndpointState } from "../use-endpoint.ts";
+import { problemOf } from "../text.ts";
 
 interface Props {
   readonly endpoint: EndpointState;
@@ -33,7 +34,7 @@ export function Settings({ endpoint, onClose, onRoute }: Props): ReactElement {
       onRoute("endpoint");
       onClose();
     } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
+      setProblem(problemOf(error));
       setConnecting(false);
     }
   }

@@ -3,21 +3,14 @@
  * a disposal and a cancel. Whatever the moment, the log is whole, the conversation goes on, and nothing that may
  * not run twice has run twice.
  */
-import { clientTools, createHarness, type Agent, type HarnessOptions, type ModelRequest, type Plugin } from "turnloop";
-import { scriptedModel, type ScriptedAnswer } from "turnloop/testing";
+import type { Agent, HarnessOptions, ModelRequest } from "turnloop";
+import type { ScriptedAnswer } from "turnloop/testing";
 import { expect } from "vitest";
-import { calls, clientTool, tool } from "../support/calls.ts";
+import { openWithEveryTool, script } from "../support/every-call.ts";
 import { local } from "../support/fixture.ts";
 import { mortal, storedEvents } from "../support/mortal.ts";
 import { dataOf, linesOf } from "../support/scene.ts";
 import { endOf } from "../support/wait.ts";
-
-const script: ScriptedAnswer[] = [
-  { text: "let me see", ...calls("pay", "act") },
-  calls("look", "ask", "look"),
-  calls("where"),
-  "done",
-];
 
 /** The answer by the place in the history, so that any life can go on with it. */
 function answer({ messages }: ModelRequest): ScriptedAnswer {
@@ -26,13 +19,6 @@ function answer({ messages }: ModelRequest): ScriptedAnswer {
   return script[messages.slice(last).filter(({ role }) => role === "assistant").length]!;
 }
 
-/** Answers whatever is asked. */
-const obliging: Plugin = ({ hooks }) =>
-  hooks.on("interaction/requested", ({ agent, interaction: { id, kind } }) => {
-    if (kind === "approval") void agent.respond(id, { decision: "allow" }).catch(() => {});
-    if (kind === "question") void agent.respond(id, "yes").catch(() => {});
-  });
-
 /** One life of the session; `ran` notes the bodies that ran in it, for as long as `counts`. */
 async function life(storage: HarnessOptions["storage"] & object, counts: () => boolean = () => true) {
   const ran: string[] = [];
@@ -40,21 +26,7 @@ async function life(storage: HarnessOptions["storage"] & object, counts: () => b
     if (counts()) ran.push(name);
     return name;
   };
-  const harness = createHarness({
-    storage,
-    model: scriptedModel(Array.from({ length: 12 }, () => answer)),
-    plugins: [obliging],
-    onDiagnostic() {},
-    tools: [
-      tool("pay", body("pay"), { needsApproval: true }),
-      tool("act", body("act")),
-      tool("look", body("look"), { readOnly: true }),
-      tool("ask", (_, call) => call.ask("sure?"), { idempotent: true, parallel: true }),
-      clientTool("where"),
-    ],
-  });
-  const handle = await harness.agents.open({ id: "session" });
-  clientTools(handle.agent, { where: body("where") });
+  const handle = await openWithEveryTool({ storage }, answer, body);
   return { ...handle, ran };
 }
 

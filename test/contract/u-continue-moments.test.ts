@@ -2,40 +2,20 @@
  * D24 at every moment: a turn with all kinds of calls and with steering is killed behind each of its events, once
  * and twice over, and goes on by itself when it is opened again. Nothing is lost, and nothing has run twice.
  */
-import {
-  clientTools,
-  createHarness,
-  type HarnessOptions,
-  type ModelRequest,
-  type Plugin,
-  type SessionEvent,
-} from "turnloop";
+import { createHarness, type HarnessOptions, type ModelRequest, type SessionEvent } from "turnloop";
 import { scriptedModel, type ScriptedAnswer } from "turnloop/testing";
 import { expect } from "vitest";
-import { calls, clientTool, tool } from "../support/calls.ts";
+import { tool } from "../support/calls.ts";
+import { openWithEveryTool, script } from "../support/every-call.ts";
 import { local } from "../support/fixture.ts";
 import { mortal, storedEvents } from "../support/mortal.ts";
 import { dataOf, linesOf } from "../support/scene.ts";
 import { endOf, eventOf, typesOf } from "../support/wait.ts";
 
-const script: ScriptedAnswer[] = [
-  { text: "let me see", ...calls("pay", "act") },
-  calls("look", "ask", "look"),
-  calls("where"),
-  "done",
-];
-
 /** The answer by the place in the history, so that any life can go on with it. */
 function answer({ messages }: ModelRequest): ScriptedAnswer {
   return script[messages.filter(({ role }) => role === "assistant").length] ?? "done again";
 }
-
-/** Answers whatever is asked. */
-const obliging: Plugin = ({ hooks }) =>
-  hooks.on("interaction/requested", ({ agent, interaction: { id, kind } }) => {
-    if (kind === "approval") void agent.respond(id, { decision: "allow" }).catch(() => {});
-    if (kind === "question") void agent.respond(id, "yes").catch(() => {});
-  });
 
 type Disk = HarnessOptions["storage"] & object;
 
@@ -55,22 +35,7 @@ async function life(disk: Disk, storage = disk) {
       if ((await storedEvents(disk)).some(isMark)) ran.push(name);
       return name;
     };
-  const harness = createHarness({
-    storage,
-    interrupted: "continue",
-    model: scriptedModel(Array.from({ length: 12 }, () => answer)),
-    plugins: [obliging],
-    onDiagnostic() {},
-    tools: [
-      tool("pay", body("pay"), { needsApproval: true }),
-      tool("act", body("act")),
-      tool("look", body("look"), { readOnly: true }),
-      tool("ask", (_, call) => call.ask("sure?"), { idempotent: true, parallel: true }),
-      clientTool("where"),
-    ],
-  });
-  const handle = await harness.agents.open({ id: "session" });
-  clientTools(handle.agent, { where: body("where") });
+  const handle = await openWithEveryTool({ storage, interrupted: "continue" }, answer, body);
   return { ...handle, ran };
 }
 

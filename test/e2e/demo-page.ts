@@ -73,3 +73,6 @@ export async function startDemo(): Promise<Demo> {
     },
   };
 }
+
+export const button = ({ page }: DemoPage, name: string): Locator => page.getByRole("button", { name, exact: true });
+export const answers = ({ page }: DemoPage): Locator => page.getByRole("article").filter({ hasText: "Assistant" });

@@ -6,7 +6,7 @@ import { createHarness, rebuildRequest, run } from "turnloop";
 import { nodeSqliteStorage } from "turnloop/node-sqlite";
 import { scriptedModel } from "turnloop/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startDemo, type Demo, type DemoPage } from "./demo-page.ts";
+import { answers, button, startDemo, type Demo, type DemoPage } from "./demo-page.ts";
 
 let demo: Demo;
 beforeAll(async () => {
@@ -16,8 +16,6 @@ afterAll(async () => {
   await demo.close();
 });
 
-const button = ({ page }: DemoPage, name: string) => page.getByRole("button", { name, exact: true });
-const answers = ({ page }: DemoPage) => page.getByRole("article").filter({ hasText: "Assistant" });
 const chats = ({ page }: DemoPage) => page.getByRole("dialog", { name: "Chats" });
 const SUM = "What is (1 + 2) * 3?";
 

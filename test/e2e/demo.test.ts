@@ -1,7 +1,7 @@
 /** The demo, as a visitor uses it. */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startDemo, type Demo, type DemoPage } from "./demo-page.ts";
+import { answers, button, startDemo, type Demo } from "./demo-page.ts";
 
 /** Slow enough to act while the script speaks. */
 const SLOW = 22;
@@ -13,9 +13,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await demo.close();
 });
-
-const button = ({ page }: DemoPage, name: string) => page.getByRole("button", { name, exact: true });
-const answers = ({ page }: DemoPage) => page.getByRole("article").filter({ hasText: "Assistant" });
 
 test("the page says that it is a scripted demo, works at once, and logs no error", async () => {
   const visit = await demo.open();

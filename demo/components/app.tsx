@@ -79,7 +79,7 @@ export function App(): ReactElement {
       />
       <footer className="dock">
         {agent && snapshot && <Queue agent={agent} queue={snapshot.queue} onPutBack={putBack} />}
-        <Composer agent={agent} snapshot={snapshot} draft={draft} onDraft={setDraft} />
+        <Composer key={chat} agent={agent} snapshot={snapshot} draft={draft} onDraft={setDraft} />
       </footer>
       <Announcer messages={transcript.messages} interactions={snapshot?.interactions ?? []} />
       {isChoosing && <Chats current={chat} onOpen={openChat} onNew={startOver} onClose={() => setChoosing(false)} />}

@@ -12,6 +12,8 @@ interface Props {
 
 export function Composer({ agent, snapshot, draft, onDraft }: Props): ReactElement {
   const input = useRef<HTMLTextAreaElement>(null);
+  /** Asked for before the chat was open: it is done when it is, unless the words are changed until then. */
+  const early = useRef<{ readonly verb: "send" | "steer"; readonly text: string }>(undefined);
   const isRunning = snapshot?.status === "running";
   const isEmpty = draft.trim() === "";
 
@@ -27,9 +29,23 @@ export function Composer({ agent, snapshot, draft, onDraft }: Props): ReactEleme
     if (matchMedia("(hover: hover)").matches) input.current?.focus();
   }, []);
 
+  useEffect(() => {
+    const asked = early.current;
+    if (!agent || !asked) return;
+    early.current = undefined;
+    if (asked.text !== draft.trim()) return;
+    agent[asked.verb](asked.text);
+    onDraft("");
+  }, [agent, draft, onDraft]);
+
   function submit(verb: "send" | "steer"): void {
-    if (!agent || isEmpty) return;
-    agent[verb](draft.trim());
+    const text = draft.trim();
+    if (text === "") return;
+    if (!agent) {
+      early.current = { verb, text };
+      return;
+    }
+    agent[verb](text);
     onDraft("");
   }
 
@@ -86,7 +102,7 @@ export function Composer({ agent, snapshot, draft, onDraft }: Props): ReactEleme
           </button>
         )}
         {(!isRunning || !isEmpty) && (
-          <button type="submit" className="round primary" disabled={isEmpty || !agent}>
+          <button type="submit" className="round primary" disabled={isEmpty}>
             <Icon name="send" />
             <span className="visually-hidden">{isRunning ? "Steer" : "Send"}</span>
           </button>

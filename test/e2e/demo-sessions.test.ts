@@ -141,3 +141,18 @@ test("a second tab on the same chat says that another one has it", async () => {
   await second.getByText(SUM).waitFor();
   expect(await second.getByText("The chat could not be opened").count()).toBe(0);
 });
+
+test("what is sent while the chat is still being opened goes into it as soon as it is open", async () => {
+  const visit = await demo.open();
+  await ask(visit);
+  const second = await visit.page.context().newPage();
+  await second.goto(visit.page.url());
+  // The first tab still has the chat, so the second one cannot have opened it yet.
+  const input = second.getByRole("textbox", { name: "Message" });
+  await input.fill("And what is (4 + 5) * 1?");
+  await input.press("Enter");
+  await visit.page.close();
+  await second.getByRole("article").getByText("And what is (4 + 5) * 1?").waitFor();
+  await second.getByRole("article").filter({ hasText: "Assistant" }).getByText("(4 + 5) * 1 = 9").waitFor();
+  expect(await input.inputValue()).toBe("");
+});

@@ -45,12 +45,11 @@ export function fallback({ models, afterOutput = false }: FallbackOptions): Plug
         },
         { prepend: true },
       ),
-      hooks.on("agent/request-error", async ({ agent, committed }, next) => {
+      hooks.on("agent/request-error", async ({ agent, config: failed, committed }, next) => {
         const decision = await next();
         const place = places.get(agent);
         if (decision.kind !== "fail" || !place || (committed && !afterOutput)) return decision;
         const { wanted } = place;
-        const failed = configOf(wanted, row[place.taken - 1]);
         for (let taken = place.taken + 1; taken <= row.length; taken += 1) {
           const config = configOf(wanted, row[taken - 1]);
           if (jsonEqual(config, failed)) continue;

@@ -35,18 +35,24 @@ export function openLedger(session: SessionView, per: "turn" | "session", now: (
   const zero: Readonly<Spent> = { steps: 0, toolCalls: 0, tokens: 0, cost: 0, unpriced: undefined, ms: 0 };
   const spent = { ...zero };
   const places = new Map<string, number>();
-  const waiting = new Set<string>();
   const paymentIn = readPayments();
+  /** The open turn's bodies that have begun, and what nobody has taken up yet: each with the call that waits for it. */
+  const begun = new Set<string>();
+  const waiting = new Map<string, string | undefined>();
+  let isOpen = false;
   /** Since when the turn has been at work. */
   let since: number | undefined;
   let last = 0;
 
-  const stand = (time: number): void => {
-    if (since !== undefined) spent.ms += Math.max(0, time - since);
-    since = undefined;
-  };
-  const answered = (id: string, time: number): void => {
-    if (waiting.delete(id) && waiting.size === 0) since = time;
+  /** A turn is at work unless all that it could do waits for a person or a client. */
+  const settle = (time: number): void => {
+    const asking = new Set(waiting.values());
+    const isAtWork = isOpen && (waiting.size === 0 || [...begun].some((callId) => !asking.has(callId)));
+    if (isAtWork) since ??= time;
+    else if (since !== undefined) {
+      spent.ms += Math.max(0, time - since);
+      since = undefined;
+    }
   };
   const pay = ({ model, usage }: Payment): void => {
     const { input = 0, cacheRead = 0, cacheWrite = 0, output = 0, reasoning = 0 } = usage;
@@ -68,15 +74,16 @@ export function openLedger(session: SessionView, per: "turn" | "session", now: (
     switch (type) {
       case "turn/start":
         if (per === "turn") Object.assign(spent, zero);
-        waiting.clear();
-        since = time;
+        isOpen = true;
         break;
       case "turn/resumed":
-        stand(last);
-        since = waiting.size === 0 ? time : undefined;
+        // The host was gone.
+        if (since !== undefined) spent.ms += Math.max(0, last - since);
+        since = undefined;
         break;
       case "turn/end":
-        stand(time);
+        isOpen = false;
+        begun.clear();
         break;
       case "step/start":
         spent.steps += 1;
@@ -85,15 +92,21 @@ export function openLedger(session: SessionView, per: "turn" | "session", now: (
       case "tool/call":
         places.set(data.callId, (spent.toolCalls += 1));
         break;
+      case "tool/start":
+        begun.add(data.callId);
+        break;
+      case "tool/result":
+        begun.delete(data.callId);
+        break;
       case "interaction/requested":
-        stand(time);
-        waiting.add(data.id);
+        waiting.set(data.id, data.callId);
         break;
       case "interaction/claimed":
       case "interaction/resolved":
-        answered(data.id, time);
+        waiting.delete(data.id);
         break;
     }
+    if (type !== "assistant/chunk") settle(time);
     last = time;
   };
   const catchUp = follow(session, session.header.seedLength ?? 0, take);

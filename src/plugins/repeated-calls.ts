@@ -65,8 +65,6 @@ function createCounting(): Counting {
   const take = ({ type, data }: SessionEvent): void => {
     switch (type) {
       case "turn/start":
-        last = "";
-        calls = [];
         Object.assign(count, { same: 0, failures: 0 });
         break;
       case "tool/call":

@@ -4,8 +4,9 @@ import type { ScriptedAnswer } from "turnloop/testing";
 import { expect, test } from "vitest";
 import { calls, clientTool, deafBody, resultsOf, tool } from "../support/calls.ts";
 import { testClock } from "../support/clock.ts";
+import { heldTool } from "../support/held.ts";
 import { dataOf, leftBehind, linesOf, scene } from "../support/scene.ts";
-import { endOf, eventOf, snapshotWhere, typesOf } from "../support/wait.ts";
+import { deferred, endOf, eventOf, snapshotWhere, typesOf } from "../support/wait.ts";
 
 const STOPPED = { kind: "stopped", by: "budget", reason: "the budget of 5000 ms a turn is used up" };
 const CHUNKS = [
@@ -21,7 +22,8 @@ async function stage(answers: readonly ScriptedAnswer[], options: HarnessOptions
 }
 
 test.each(["polite", "deaf"] as const)("an answer ends where it is, without its calls (a %s model)", async (hang) => {
-  const one = await stage([{ chunks: CHUNKS, hang }, "fine"]);
+  const signals: AbortSignal[] = [];
+  const one = await stage([(_, { signal }) => (signals.push(signal), { chunks: CHUNKS, hang }), "fine"]);
   const said = one.say("go");
   await eventOf(
     one.session,
@@ -35,6 +37,7 @@ test.each(["polite", "deaf"] as const)("an answer ends where it is, without its 
   expect(await said).toEqual(STOPPED);
   expect(linesOf(one.session.deriveMessages())).toEqual(["user: go", "assistant: Hel"]);
   expect(typesOf(one.session)).not.toContain("tool/call");
+  expect(signals[0]!.reason).toMatchObject({ code: "BUDGET_EXCEEDED" });
   expect(await one.say("again")).toEqual({ kind: "completed" });
 });
 
@@ -127,6 +130,73 @@ test("a client's tool is on the clock from the moment that a client has claimed 
   expect(await said).toEqual(STOPPED);
   expect(resultsOf(one.session)).toMatchObject([{ code: "BUDGET_EXCEEDED" }]);
   expect(one.agent.interactions).toEqual([]);
+});
+
+test("the time that a client takes counts against the steps behind it", async () => {
+  const one = await stage([calls("page"), { chunks: [], hang: "deaf" }], { tools: [clientTool("page")] });
+  const said = one.say("go");
+  await snapshotWhere(one.agent, ({ interactions }) => interactions.length === 1);
+  await one.clock.advance(60_000);
+  await one.agent.claim("call_1_1_1_0/client");
+  await one.clock.advance(3000);
+  await one.agent.respond("call_1_1_1_0/client", { value: 1 });
+  await eventOf(one.session, "step/start", ({ data }) => data.step === 2);
+  await one.clock.sleeping(2000);
+  await one.clock.advance(1999);
+  expect(endOf(one.session)).toBeUndefined();
+  await one.clock.advance(1);
+  expect(await said).toEqual(STOPPED);
+});
+
+test("a body that works beside a call that waits for a person is on the clock", async () => {
+  const { body, running } = deafBody();
+  const one = await stage([calls("ask", "slow"), "never"], {
+    tools: [tool("ask", (_, { ask }) => ask("sure?"), { parallel: true }), tool("slow", body, { parallel: true })],
+  });
+  const said = one.say("go");
+  await running;
+  await snapshotWhere(one.agent, ({ interactions }) => interactions.length === 1);
+  await one.clock.advance(5000);
+  await eventOf(one.session, "tool/result");
+  expect(resultsOf(one.session)).toMatchObject([{ tool: "slow", code: "BUDGET_EXCEEDED" }]);
+  await one.agent.respond("call_1_1_1_0/1", "yes");
+  expect(await said).toEqual(STOPPED);
+});
+
+test("what a body works beside a call that waits counts against the steps behind it", async () => {
+  const held = heldTool({ parallel: true });
+  const one = await stage([calls("ask", "held"), { chunks: [], hang: "deaf" }], {
+    tools: [tool("ask", (_, { ask }) => ask("sure?"), { parallel: true }), held.tool],
+  });
+  const said = one.say("go");
+  await held.started;
+  await snapshotWhere(one.agent, ({ interactions }) => interactions.length === 1);
+  await one.clock.advance(3000);
+  held.answer("done");
+  await eventOf(one.session, "tool/result");
+  // Now there is nothing but the person.
+  await one.clock.advance(60_000);
+  await one.agent.respond("call_1_1_1_0/1", "yes");
+  await eventOf(one.session, "step/start", ({ data }) => data.step === 2);
+  await one.clock.sleeping(2000);
+  await one.clock.advance(1999);
+  expect(endOf(one.session)).toBeUndefined();
+  await one.clock.advance(1);
+  expect(await said).toEqual(STOPPED);
+});
+
+test("a model that hears no signal is let go by its iterator", async () => {
+  const left = deferred();
+  const iterator = {
+    next: () => new Promise<never>(() => {}),
+    return: () => (left.resolve(), Promise.resolve({ done: true as const, value: undefined })),
+  };
+  const one = await stage([], { model: { id: "m", stream: () => ({ [Symbol.asyncIterator]: () => iterator }) } });
+  const said = one.say("go");
+  await one.clock.sleeping(5000);
+  await one.clock.advance(5000);
+  await left.promise;
+  expect(await said).toEqual(STOPPED);
 });
 
 test("a parked turn has no timer, and the time of its host's absence does not count", async () => {

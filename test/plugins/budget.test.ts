@@ -151,6 +151,22 @@ test("a model without a price is not asked", async () => {
   }
 });
 
+test("a request beside the steps that has no price ends the turn before the next one", async () => {
+  const one = await stage({ cost: 1, prices: { "scripted/model": { input: 1, output: 1 } } }, [calls("work"), "never"]);
+  one.agent.on("tool/result", () => {
+    one.agent.scope!.session.append("model/aux", { purpose: "x", model: "constructor", usage: { output: 1 } });
+  });
+  expect(await one.say("go")).toMatchObject({ kind: "error", code: "NO_PRICE" });
+  expect(one.model.requests).toHaveLength(1);
+});
+
+test("no other policy can allow what it refuses", async () => {
+  const one = await stage({ toolCalls: 1 }, [calls("work", "work"), "never"]);
+  one.hooks.on("tools/pre-execute", () => ({ kind: "allow" }), { prepend: true });
+  await one.say("go");
+  expect(resultsOf(one.session)).toMatchObject([{ says: "done" }, { fails: expect.stringContaining("used up") }]);
+});
+
 test.each<[string, unknown]>([
   ["no limit", {}],
   ["prices alone", { prices: {} }],

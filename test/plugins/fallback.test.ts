@@ -52,6 +52,14 @@ test("the changes of one entry are not left for the next", async () => {
   expect(one.models["c"]!.requests[0]!.config).toEqual({ model: "c", topP: 0.5 });
 });
 
+test("what a policy in front wants of every request, it gets of the next model too", async () => {
+  const one = await stage({ a: [failing()], b: ["fine"] }, []);
+  one.hooks.on("agent/request", async (_, next) => ({ ...(await next()), temperature: 0.5 }));
+  one.harness.use(fallback({ models: ["b"] }));
+  await one.say("go");
+  expect(one.models["b"]!.requests[0]!.config).toEqual({ model: "b", temperature: 0.5 });
+});
+
 test("when the row is used up the turn fails with the last error", async () => {
   const one = await stage({ a: [failing()], b: [failing("MODEL_QUOTA")], c: [failing("MODEL_OVERLOADED")] }, [
     fallback({ models: ["b", "c"] }),

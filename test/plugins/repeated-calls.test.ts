@@ -46,6 +46,12 @@ test("B137 the next turn begins a new count", async () => {
   expect([await one.say("go"), await one.say("go")]).toEqual([{ kind: "completed" }, { kind: "completed" }]);
 });
 
+test("B137 a turn that was stopped for it leaves the next one alone", async () => {
+  const one = await stage([...times(5), "fine"]);
+  expect(await one.say("go")).toMatchObject({ kind: "stopped" });
+  expect(await one.say("go")).toEqual({ kind: "completed" });
+});
+
 test("B137 five of the same in one answer end the turn, each with its result", async () => {
   const one = await stage([calls(...Array.from({ length: 5 }, () => ({ name: "poll", args: {} })))]);
   expect(await one.say("go")).toMatchObject({ kind: "stopped", by: "repeated-calls" });
@@ -71,6 +77,8 @@ test("B134 calls that fail, whatever they are, end the turn when there are too m
   const wrong = (n: number): ScriptedAnswer => calls(`nope_${n}`);
   const few = await stage([wrong(1), wrong(2), calls("other"), wrong(3), wrong(4), "fine"], { maxFailures: 3 });
   expect(await few.say("go")).toEqual({ kind: "completed" });
+  const turns = await stage([wrong(1), wrong(2), "fine", wrong(3), wrong(4), "fine"], { maxFailures: 3 });
+  expect([await turns.say("go"), await turns.say("go")]).toEqual([{ kind: "completed" }, { kind: "completed" }]);
   const many = await stage([wrong(1), wrong(2), wrong(3), "never"], { maxFailures: 3 });
   expect(await many.say("go")).toEqual({
     kind: "stopped",

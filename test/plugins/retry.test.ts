@@ -53,6 +53,15 @@ test("chance shortens a wait by up to a half", async () => {
   expect(one.waits).toEqual([500, 1000]);
 });
 
+test("no wait is longer than the longest that is allowed", async () => {
+  vi.spyOn(Math, "random").mockReturnValue(0);
+  const one = await hasty([failing(), failing(), failing(), failing(), "fine"], {
+    plugins: [retry({ maxAttempts: 5, maxDelayMs: 3000 })],
+  });
+  await one.say("go");
+  expect(one.waits).toEqual([1000, 2000, 3000, 3000]);
+});
+
 test("a fourth failure is the last, and the turn ends with its error", async () => {
   const one = await hasty([failing(), failing(), failing(), failing({ code: "MODEL_OVERLOADED" })]);
   expect(await one.say("go")).toMatchObject({ kind: "error", code: "MODEL_OVERLOADED" });
@@ -90,6 +99,7 @@ test.each<[string, Omit<ErrorData, "message">]>([
   ["a content filter", { code: "CONTENT_FILTERED" }],
   ["a refused request", { code: "MODEL_ERROR", status: 400 }],
   ["a web page instead of the API", { code: "MODEL_BAD_RESPONSE", status: 404 }],
+  ["what the server does not know how to do", { code: "MODEL_ERROR", status: 501 }],
   ["what nobody knows", { code: "SOMETHING" }],
   ["a wait of half a day", { code: "RATE_LIMITED", status: 429, retryAfterMs: 43_200_000 }],
 ])("%s does not pass", async (_, error) => {

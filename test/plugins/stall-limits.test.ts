@@ -173,6 +173,52 @@ test.each(["cancel", "dispose"] as const)("a %s leaves no timer behind", async (
   expect(timers.every(({ aborted }) => aborted)).toBe(true);
 });
 
+test("a chunk that comes after all, when the model was given up, starts no timer and is nobody's", async () => {
+  const clock = testClock();
+  const timers: AbortSignal[] = [];
+  const { model, feed } = fedModel();
+  const one = await scene([], {
+    clock: { ...clock, sleep: (ms, signal) => (timers.push(signal), clock.sleep(ms, signal)) },
+    model,
+    plugins: [stallLimits(limits)],
+  });
+  one.agent.send("go");
+  await clock.sleeping(limits.firstChunkMs);
+  await clock.advance(limits.firstChunkMs);
+  await one.agent.whenIdle();
+  const before = timers.length;
+  await feed(text("too late"));
+  expect([timers.length, dataOf(one.session, "assistant/chunk")]).toEqual([before, []]);
+});
+
+test("a stop of the turn is heard by the model", async () => {
+  const { agent, session, signals, feed } = await fed();
+  await feed(text("Hel"));
+  agent.cancel("enough");
+  await eventOf(session, "turn/end");
+  expect(signals[0]!.reason).toMatchObject({ code: "ABORTED" });
+});
+
+test("a model that hears no signal is let go by its iterator, when it is given up and when the turn is stopped", async () => {
+  for (const how of ["silence", "cancel"] as const) {
+    const clock = testClock();
+    const left = deferred();
+    const iterator = {
+      next: () => new Promise<never>(() => {}),
+      return: () => (left.resolve(), Promise.resolve({ done: true as const, value: undefined })),
+    };
+    const model: Model = { id: "m", stream: () => ({ [Symbol.asyncIterator]: () => iterator }) };
+    const one = await scene([], { clock, model, plugins: [stallLimits(limits)] });
+    one.agent.send("go");
+    await clock.sleeping(limits.firstChunkMs);
+    if (how === "cancel") one.agent.cancel();
+    else await clock.advance(limits.firstChunkMs);
+    await left.promise;
+    await one.agent.whenIdle();
+    expect(endOf(one.session)).toMatchObject({ kind: how === "cancel" ? "aborted" : "error" });
+  }
+});
+
 test("the end of an answer leaves no timer behind, and a long answer never has two", async () => {
   const clock = testClock();
   let [most, now] = [0, 0];

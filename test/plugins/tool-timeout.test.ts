@@ -5,7 +5,7 @@ import { calls, clientTool, deafBody, resultsOf, tool } from "../support/calls.t
 import { testClock } from "../support/clock.ts";
 import { heldTool } from "../support/held.ts";
 import { scene } from "../support/scene.ts";
-import { endOf, eventOf, snapshotWhere } from "../support/wait.ts";
+import { deferred, endOf, eventOf, snapshotWhere } from "../support/wait.ts";
 
 const LATE = { fails: expect.stringContaining("1000 ms"), code: "TOOL_TIMEOUT" };
 
@@ -87,14 +87,41 @@ test("an agent's own tool of the same name has its own limit", async () => {
   expect(resultsOf(one.session)).toMatchObject([{ code: "TOOL_TIMEOUT" }]);
 });
 
+test("a call that waits for a person holds up no other's time", async () => {
+  const { body, running } = deafBody();
+  const one = await stage(
+    [tool("ask", (_, { ask }) => ask("sure?"), { parallel: true }), tool("slow", body, { parallel: true })],
+    "ask",
+    "slow",
+  );
+  await running;
+  await snapshotWhere(one.agent, ({ interactions }) => interactions.length === 1);
+  await one.clock.advance(1000);
+  await eventOf(one.session, "tool/result");
+  expect(resultsOf(one.session)).toMatchObject([{ tool: "slow", ...LATE }]);
+  await one.agent.respond("call_1_1_1_0/1", "yes");
+  expect(await one.said).toEqual({ kind: "completed" });
+});
+
 test("the time in which a person is asked does not count; what the body had left before does", async () => {
   const { body, running } = deafBody();
-  const one = await stage([tool("ask", async (args, call) => (await call.ask("sure?"), body(args, call)))], "ask");
+  const ready = deferred();
+  const started = deferred();
+  const ask = tool("ask", async (args, call) => {
+    started.resolve();
+    await ready.promise;
+    await call.ask("sure?");
+    return body(args, call);
+  });
+  const one = await stage([ask], "ask");
+  await started.promise;
+  await one.clock.advance(400);
+  ready.resolve();
   await snapshotWhere(one.agent, ({ interactions }) => interactions.length === 1);
   await one.clock.advance(60_000);
   await one.agent.respond("call_1_1_1_0/1", "yes");
   await running;
-  await one.clock.advance(999);
+  await one.clock.advance(599);
   expect(resultsOf(one.session)).toEqual([]);
   await one.clock.advance(1);
   await one.said;
@@ -115,7 +142,8 @@ test("a client has its time once it has claimed the call; its late answer reache
 });
 
 test.each(["cancel", "dispose"] as const)("a %s while a body runs is what it is", async (how) => {
-  const { body, running } = deafBody();
+  const signals: AbortSignal[] = [];
+  const { body, running } = deafBody((_, { signal }) => signals.push(signal));
   const one = await stage([tool("slow", body)], "slow");
   one.said.catch(() => {});
   await running;
@@ -124,6 +152,7 @@ test.each(["cancel", "dispose"] as const)("a %s while a body runs is what it is"
   await eventOf(one.session, "turn/end");
   await one.clock.advance(10_000);
   expect(resultsOf(one.session)).toMatchObject([{ code: "TOOL_ABORTED" }]);
+  expect(signals[0]!.aborted).toBe(true);
   expect(endOf(one.session)).toMatchObject({ kind: how === "cancel" ? "aborted" : "disposed" });
 });
 

@@ -1,5 +1,5 @@
-/** `turnloop/node`: agents behind a `node:http` server, over WebSockets. Needs the package `ws`. */
-import type { IncomingMessage, Server } from "node:http";
+/** `turnloop/node`: agents behind a `node:http` server, over WebSockets and server-sent events. Needs the package `ws`. */
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocketServer, type WebSocket } from "ws";
 import { messageOf, TurnloopError, type Harness, type JsonValue } from "../../src/core.ts";
@@ -7,10 +7,12 @@ import { serveAgents } from "../transport/host.ts";
 import { limitsOf } from "../transport/limits.ts";
 import { refuse } from "../transport/refuse.ts";
 import { socketConnection } from "../transport/socket.ts";
+import { serveRequests } from "../transport/sse-requests.ts";
 import type { Authorize, Grant, Limits } from "../transport/types.ts";
+import { beforeOthers, requestOf, respond } from "./node-http.ts";
 
 export interface NodeHostOptions {
-  /** Who may do what, asked for every connection before its session is touched. Undefined, or a throw, refuses. */
+  /** Who may do what, asked for every upgrade and request before the session is touched. Undefined, or a throw, refuses. */
   readonly authorize: Authorize;
   /** In front of the id of the session: `/agents/<id>`. Default `/agents/`. */
   readonly path?: string;
@@ -27,8 +29,9 @@ export interface NodeHost {
 }
 
 /**
- * Takes the upgrades of the server that go to `path`, and leaves all others alone. A session is opened when its first
- * client comes, and let go when it rests alone. Throws INVALID_OPTIONS.
+ * Takes the upgrades (`webSocket`) and the requests (`sse`) that go to `path`, and leaves all others to the listeners
+ * that the server has by now. A session is opened when its first client comes, and let go when it rests alone. Throws
+ * INVALID_OPTIONS.
  */
 export function hostAgents(server: Server, harness: Harness, options: NodeHostOptions): NodeHost {
   const { authorize, path = "/agents/", origins, limits } = options;
@@ -39,7 +42,14 @@ export function hostAgents(server: Server, harness: Harness, options: NodeHostOp
     // Ours is told in a frame; this only bounds what is held of one that is far larger.
     maxPayload: 2 * limitsOf(limits).maxFrameBytes,
   });
+  const serve = serveRequests(harness, agents.accept, { authorize, origins, limits });
   let closed = false;
+
+  function request(incoming: IncomingMessage, outgoing: ServerResponse): boolean {
+    if (sessionOf(incoming, path) === undefined) return false;
+    void respond(incoming, outgoing, serve);
+    return true;
+  }
 
   function upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
     const session = sessionOf(incoming, path);
@@ -83,12 +93,14 @@ export function hostAgents(server: Server, harness: Harness, options: NodeHostOp
   }
 
   server.on("upgrade", upgrade);
+  const offRequest = beforeOthers(server, request);
   return {
     disconnect: (match) => agents.disconnect(match),
     async close() {
       closed = true;
       server.off("upgrade", upgrade);
       await agents.close();
+      offRequest();
       sockets.close();
     },
   };
@@ -111,13 +123,4 @@ function isOwnPage({ headers }: IncomingMessage, origins: readonly string[] | un
   if (origin === undefined) return true;
   if (origins) return origins.includes(origin);
   return URL.canParse(origin) && new URL(origin).host === host;
-}
-
-/** For `authorize`: the method, the URL and the headers of the upgrade. */
-function requestOf({ url = "/", headers }: IncomingMessage): Request {
-  const request = new Headers();
-  for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined) request.set(name, Array.isArray(value) ? value.join(", ") : value);
-  }
-  return new Request(new URL(url, `http://${headers.host ?? "localhost"}`), { headers: request });
 }

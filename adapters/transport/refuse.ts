@@ -3,7 +3,8 @@ import type { HostFrame, WireError } from "./protocol.ts";
 import type { Connection } from "./types.ts";
 
 /** Says why, and closes. `retry`: another connection may do better. */
-export function refuse(connection: Connection, error: WireError, retry: boolean): void {
-  connection.send(JSON.stringify({ type: "closed", error, retry } satisfies HostFrame));
-  connection.close(error.code);
+export function refuse(connection: Connection, { code, message }: WireError, retry: boolean): void {
+  // An error as such would be `{}` in JSON but for its code.
+  connection.send(JSON.stringify({ type: "closed", error: { code, message }, retry } satisfies HostFrame));
+  connection.close(code);
 }

@@ -1,11 +1,15 @@
 /** A program of somebody who uses every adapter, with the peers that they need. */
 import { createHarness, defineTool, type SessionStorage, type Transcript } from "turnloop";
 import { aiSdkModel, aiSdkTools } from "turnloop/ai-sdk";
+import { agentChatTransport } from "turnloop/ai-sdk-ui";
+import type { AgentNamespace, RouteOptions } from "turnloop/durable-object";
 import { indexedDBStorage } from "turnloop/indexeddb";
+import { mcp } from "turnloop/mcp";
+import { hostAgents } from "turnloop/node";
 import { nodeSqliteStorage } from "turnloop/node-sqlite";
 import { useAgent, useTranscript } from "turnloop/react";
 import { sqlStorage } from "turnloop/sql";
-import { connectAgent, messagePort, serveAgents } from "turnloop/transport";
+import { agentRoute, connectAgent, messagePort, serveAgents } from "turnloop/transport";
 import { MockLanguageModelV4 } from "ai/test";
 import { z } from "zod";
 
@@ -26,6 +30,17 @@ export function useChat(id: string): Transcript {
   return useTranscript(agent);
 }
 
+agentChatTransport(async (id) => (await harness.agents.open({ id })).agent);
+mcp({ name: "docs", url: "https://docs.example/mcp" });
+
+/** At the edge, in a Worker alone: its module needs the platform's own. */
+export const route: Pick<RouteOptions<{ readonly AGENTS: AgentNamespace }>, "namespace"> = {
+  namespace: ({ AGENTS }) => AGENTS,
+};
+
+export { hostAgents };
+
+await agentRoute(harness, { authorize: () => undefined }).close();
 await harness.dispose();
 
 /** Each platform keeps its sessions in its own way. */

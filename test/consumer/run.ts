@@ -61,6 +61,6 @@ function check(program: string): void {
     execFileSync(join(root, "node_modules/.bin/tsc"), ["-p", folder], { stdio: "inherit" });
     console.log(`${program} type-checks with ${resolution.moduleResolution}`);
   }
-  execFileSync(process.execPath, [join(folder, program)], { stdio: "inherit" });
+  execFileSync(process.execPath, [program], { cwd: folder, stdio: "inherit" });
   console.log(`${program} runs`);
 }

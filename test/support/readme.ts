@@ -29,7 +29,7 @@ export function readPrograms(): readonly Program[] {
   });
 }
 
-const VENDORS = ["@ai-sdk", "@electric-sql", "@types", "csstype", "react", "undici-types", "ws", "zod"];
+const VENDORS = ["@ai-sdk", "@electric-sql", "@types", "ai", "csstype", "react", "undici-types", "ws", "zod"];
 
 /** Writes the programs down as somebody would who has installed the package and its vendors. Answers with the folder. */
 export function writePrograms(programs: readonly Program[]): string {
@@ -64,7 +64,8 @@ export function writePrograms(programs: readonly Program[]): string {
       // An adapter names the package that it is part of.
       paths: Object.fromEntries(entries.map(({ specifier, path }) => [specifier, [join(root, path)]])),
     },
-    files: programs.map(({ name }) => name),
+    // The sources of the one module that only a Worker has.
+    files: [...programs.map(({ name }) => name), join(root, "adapters/host/durable-object-workers.d.ts")],
   });
   return folder;
 }

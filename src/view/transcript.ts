@@ -1,7 +1,8 @@
 /** The transcript of a session as a store for user interfaces. */
 import type { Agent, SessionView } from "../core.ts";
+import { followLog } from "./followed.ts";
 import { createPresenter } from "./present.ts";
-import { createTranscriptFold, type TranscriptFold } from "./transcript-fold.ts";
+import { createTranscriptFold } from "./transcript-fold.ts";
 import type { Store, Transcript } from "./types.ts";
 
 /**
@@ -16,47 +17,6 @@ import type { Store, Transcript } from "./types.ts";
  */
 export function createTranscript(of: Agent | SessionView): Store<Transcript> {
   const agent = "getSnapshot" in of ? of : undefined;
-  /** A remote agent's session may be replaced. */
-  const current = (): SessionView => ("getSnapshot" in of ? of.session : of);
   const presenter = createPresenter(() => agent?.scope);
-  let session: SessionView;
-  let fold: TranscriptFold;
-  let start: number;
-  let next: number;
-
-  function begin(): void {
-    session = current();
-    fold = createTranscriptFold(presenter);
-    start = next = session.start;
-  }
-
-  begin();
-  return {
-    subscribe(listener) {
-      const tell = (): void => listener();
-      let followed = current();
-      let unfollow = followed.subscribe(tell);
-      const unwatch = agent?.subscribe(() => {
-        if (current() === followed) return;
-        unfollow();
-        followed = current();
-        unfollow = followed.subscribe(tell);
-        tell();
-      });
-      return () => {
-        unwatch?.();
-        unfollow();
-      };
-    },
-
-    getSnapshot() {
-      // Another log, or a tail that got its beginning: all is read anew.
-      if (session !== current() || start !== session.start) begin();
-      for (; next < session.seq; next += 1) {
-        const event = session.at(next);
-        if (event) fold.apply(event);
-      }
-      return fold.snapshot();
-    },
-  };
+  return followLog(of, () => createTranscriptFold(presenter));
 }

@@ -1,5 +1,5 @@
 /** The package as its tools read it: its entries, its peers, its sources. */
-import { globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 export interface Entry {
@@ -34,10 +34,11 @@ export function readEntries(): readonly Entry[] {
   const { name, exports } = readManifest();
   return Object.entries(exports).flatMap(([subpath, target]) => {
     if (typeof target === "string") return [];
+    const source = join(root, target.types.replace(/^\.\/dist\//, "").replace(/\.d\.ts$/, ".ts"));
     return {
       name: target.default.replace(/^\.\/dist\/|\.js$/g, ""),
       specifier: name + subpath.slice(1),
-      source: join(root, target.types.replace(/^\.\/dist\//, "").replace(/\.d\.ts$/, ".ts")),
+      source: existsSync(source) ? source : `${source}x`,
     };
   });
 }

@@ -1,9 +1,11 @@
 /** How the package is built, its demo served, and its tests run. */
 import { isAbsolute, join } from "node:path";
 import { playwright } from "@vitest/browser-playwright";
+import { transformWithOxc } from "vite";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 import { browserArgs, findBrowser } from "./test/support/browser.ts";
 import { readEntries, root } from "./test/support/package.ts";
+import { readPrograms } from "./test/support/readme.ts";
 
 const entries = readEntries();
 
@@ -47,6 +49,16 @@ const demo: ViteUserConfig = {
 
 const executablePath = findBrowser();
 
+/** `virtual:readme/chat.ts` is the program of that name in README.md. */
+const readmePrograms = {
+  name: "readme-programs",
+  resolveId: (id: string) => (id.startsWith("virtual:readme/") ? `\0${id}` : undefined),
+  async load(id: string) {
+    const program = readPrograms().find(({ name }) => id === `\0virtual:readme/${name}`);
+    return program && (await transformWithOxc(program.code, program.name)).code;
+  },
+};
+
 /** In tests the package watches its sessions: what must always hold is looked at after each test. */
 const watched = { find: /^turnloop$/, replacement: join(root, "test/support/turnloop.ts") };
 
@@ -65,6 +77,14 @@ const tests: ViteUserConfig = {
       },
       {
         extends: true,
+        plugins: [readmePrograms],
+        // Found in the middle of a run, they would reload its page.
+        optimizeDeps: { include: ["svelte/store", "vue"] },
+        define: {
+          __VUE_OPTIONS_API__: false,
+          __VUE_PROD_DEVTOOLS__: false,
+          __VUE_PROD_HYDRATION_MISMATCH_DETAILS__: false,
+        },
         test: {
           name: "browser",
           setupFiles: ["test/support/setup.ts"],

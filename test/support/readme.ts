@@ -29,7 +29,19 @@ export function readPrograms(): readonly Program[] {
   });
 }
 
-const VENDORS = ["@ai-sdk", "@electric-sql", "@types", "ai", "csstype", "react", "undici-types", "ws", "zod"];
+const VENDORS = [
+  "@ai-sdk",
+  "@electric-sql",
+  "@types",
+  "ai",
+  "csstype",
+  "react",
+  "svelte",
+  "undici-types",
+  "vue",
+  "ws",
+  "zod",
+];
 
 /** Writes the programs down as somebody would who has installed the package and its vendors. Answers with the folder. */
 export function writePrograms(programs: readonly Program[]): string {

@@ -1,5 +1,5 @@
 /** What is left after a death: reads the sessions, opens them, and talks with them. */
-import { run, type SessionEvent, type SessionStorage } from "turnloop";
+import { run, type Diagnostic, type SessionEvent, type SessionStorage } from "turnloop";
 import { brokenPromises } from "../support/invariants.ts";
 import { BUSY, harnessOn, WAITING, type Tell } from "./life.ts";
 
@@ -9,6 +9,8 @@ export interface Examined {
   readonly after: Logs;
   /** Whether the death came in the middle of a turn of the busy session. */
   readonly cut: boolean;
+  /** What was told about the sessions while they were opened, talked with and closed. */
+  readonly complaints: readonly string[];
   /** What an opened session breaks, in words. */
   readonly broken: readonly string[];
   /** The ids of the questions that are open. */
@@ -31,9 +33,11 @@ export async function examine(
   { interrupted, allow, tell }: ExamineOptions,
 ): Promise<Examined> {
   const before = await readLogs(storage);
-  const harness = harnessOn(storage, interrupted, tell);
-  const busy = await harness.agents.open({ id: BUSY });
-  const waiting = await harness.agents.open({ id: WAITING });
+  const complaints: string[] = [];
+  const onDiagnostic = ({ code, message }: Diagnostic): void => void complaints.push(`${code}: ${message}`);
+  const harness = harnessOn(storage, { interrupted, tell, onDiagnostic });
+  const busy = await harness.agents.open({ id: BUSY, claim: "wait" });
+  const waiting = await harness.agents.open({ id: WAITING, claim: "wait" });
   const interactions = waiting.agent.interactions.map(({ id }) => id);
   await busy.agent.whenIdle();
   const { text: answer } = await run(busy.agent, "Are you there?").result;
@@ -45,7 +49,7 @@ export async function examine(
   await harness.dispose();
   const boundary = before[BUSY].findLast(({ type }) => type === "turn/start" || type === "turn/end");
   const cut = boundary?.type === "turn/start";
-  return { before, after: await readLogs(storage), cut, broken, interactions, answer };
+  return { before, after: await readLogs(storage), cut, complaints, broken, interactions, answer };
 }
 
 async function readLogs(storage: SessionStorage): Promise<Logs> {

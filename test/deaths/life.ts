@@ -1,5 +1,13 @@
 /** The life of an agent that will be killed: what it does, and what it tells those outside while it lives. */
-import { createHarness, defineTool, type Harness, type Model, type ModelChunk, type SessionStorage } from "turnloop";
+import {
+  createHarness,
+  defineTool,
+  type Diagnostic,
+  type Harness,
+  type Model,
+  type ModelChunk,
+  type SessionStorage,
+} from "turnloop";
 
 /** Where in its work a life ends. */
 export const moments = ["stream", "tool", "flush"] as const;
@@ -33,8 +41,8 @@ export type Tell = (told: Told) => void | Promise<void>;
 
 /** Works until it is killed. */
 export async function live(storage: SessionStorage, moment: Moment, tell: Tell): Promise<void> {
-  const harness = harnessOn(storage, "close", tell, moment);
-  const waiting = await harness.agents.open({ id: WAITING });
+  const harness = harnessOn(storage, { interrupted: "close", tell, moment });
+  const waiting = await harness.agents.open({ id: WAITING, claim: "wait" });
   while (waiting.agent.interactions.length === 0) {
     if (waiting.agent.status === "idle" && waiting.agent.queue.length === 0) waiting.agent.send("pay");
     await pause();
@@ -42,7 +50,7 @@ export async function live(storage: SessionStorage, moment: Moment, tell: Tell):
   await waiting.agent.flush();
   await tell({ kind: "asked", interaction: waiting.agent.interactions[0]!.id });
 
-  const { agent } = await harness.agents.open({ id: BUSY });
+  const { agent } = await harness.agents.open({ id: BUSY, claim: "wait" });
   for (;;) {
     const message = agent.send(moment);
     await agent.flush();
@@ -51,13 +59,17 @@ export async function live(storage: SessionStorage, moment: Moment, tell: Tell):
   }
 }
 
-/** A harness as each life has it. Without a moment nobody is told where it is. */
-export function harnessOn(
-  storage: SessionStorage,
-  interrupted: "close" | "continue",
-  tell: Tell,
-  moment?: Moment,
-): Harness {
+export interface LifeOptions {
+  readonly interrupted: "close" | "continue";
+  readonly tell: Tell;
+  /** Where it tells that it has come to; without one nobody is told. */
+  readonly moment?: Moment;
+  readonly onDiagnostic?: (diagnostic: Diagnostic) => void;
+}
+
+/** A harness as each life has it. */
+export function harnessOn(storage: SessionStorage, options: LifeOptions): Harness {
+  const { interrupted, tell, moment, onDiagnostic = () => {} } = options;
   const reach = (place: Moment): void | Promise<void> => {
     if (place === moment) return tell({ kind: "reached", moment: place });
   };
@@ -80,7 +92,7 @@ export function harnessOn(
     model: talker(() => reach("stream")),
     tools: [effect("charge", {}), effect("look", { idempotent: true }), effect("pay", { needsApproval: true })],
     interrupted,
-    onDiagnostic() {},
+    onDiagnostic,
   });
 }
 

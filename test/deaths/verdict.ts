@@ -28,7 +28,8 @@ export function createWitness(): Witness {
 
   return {
     hear: (told) => void all.push(told),
-    judge({ before, after, broken, interactions, answer }) {
+    judge({ before, after, complaints, broken, interactions, answer }) {
+      expect(complaints).toEqual([]);
       for (const id of [BUSY, WAITING] as const) {
         const log = after[id];
         expect(

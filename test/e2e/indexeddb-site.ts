@@ -6,42 +6,46 @@ import { join } from "node:path";
 import { chromium, type Browser, type CDPSession, type Page } from "playwright";
 import { servePage } from "../engines/serve.ts";
 import { browserArgs, ensureBrowser } from "../support/browser.ts";
-import type { PageApi } from "./indexeddb-page.ts";
 
-export interface Site {
+/** `Api`: what the script of the page sets as the global `page`. */
+export interface Site<Api> {
   readonly url: string;
   /** A browser on the profile; the one before must be gone. */
-  start(): Promise<RunningBrowser>;
+  start(): Promise<RunningBrowser<Api>>;
   close(): Promise<void>;
 }
 
-export interface RunningBrowser {
-  open(path?: string): Promise<Tab>;
+export interface RunningBrowser<Api> {
+  open(path?: string): Promise<Tab<Api>>;
   /** SIGKILL for all of its processes. */
   kill(): Promise<void>;
 }
 
-export interface Tab {
+export interface Tab<Api> {
   readonly page: Page;
   readonly cdp: CDPSession;
   /** The last seq that the page said is stored. */
   readonly acknowledged: number;
-  /** What the page's `PageApi` answers. */
-  call<K extends keyof PageApi>(name: K, ...args: Parameters<PageApi[K]>): Promise<Awaited<ReturnType<PageApi[K]>>>;
+  /** What the page's `Api` answers. */
+  call<K extends keyof Api>(name: K, ...args: ArgumentsOf<Api[K]>): Promise<AnswerOf<Api[K]>>;
   /** Resolves when the page has said that so many events are stored. */
   stored(seq: number): Promise<void>;
 }
 
-export async function startSite(): Promise<Site> {
-  const { url, close } = await servePage("test/e2e/indexeddb-page.ts");
+type ArgumentsOf<F> = F extends (...args: infer A) => unknown ? A : never;
+type AnswerOf<F> = F extends (...args: never) => infer R ? Awaited<R> : never;
+
+/** `file`: the path of the page's script from the root of the project. */
+export async function startSite<Api>(file: string): Promise<Site<Api>> {
+  const { url, close } = await servePage(file);
   const profile = mkdtempSync(join(tmpdir(), "turnloop-profile-"));
-  const running = new Set<RunningBrowser>();
+  const running = new Set<RunningBrowser<Api>>();
 
   return {
     url,
     async start() {
       const { browser, child } = await launch(profile);
-      const self: RunningBrowser = {
+      const self: RunningBrowser<Api> = {
         open: (path = "") => openTab(browser, url + path),
         async kill() {
           running.delete(self);
@@ -80,7 +84,7 @@ async function launch(profile: string): Promise<{ browser: Browser; child: Child
   return { browser: await chromium.connectOverCDP(endpoint), child };
 }
 
-async function openTab(browser: Browser, url: string): Promise<Tab> {
+async function openTab<Api>(browser: Browser, url: string): Promise<Tab<Api>> {
   const [context] = browser.contexts();
   const page = await context!.newPage();
   let acknowledged = 0;

@@ -1,25 +1,26 @@
 /** Two tabs with one session, and a browser that takes its database away: told by code, and nothing acknowledged falsely. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { PageApi } from "./indexeddb-page.ts";
 import { startSite, type RunningBrowser, type Site, type Tab } from "./indexeddb-site.ts";
 
-let site: Site;
-let browser: RunningBrowser;
+let site: Site<PageApi>;
+let browser: RunningBrowser<PageApi>;
 beforeEach(async () => {
-  site = await startSite();
+  site = await startSite("test/e2e/indexeddb-page.ts");
   browser = await site.start();
 });
 afterEach(() => site.close());
 
 const eventually = (holds: () => Promise<void>): Promise<void> => vi.waitFor(holds, { timeout: 20_000, interval: 100 });
 
-async function talking(stored: number): Promise<Tab> {
+async function talking(stored: number): Promise<Tab<PageApi>> {
   const tab = await browser.open();
   expect(await tab.call("talk", "go")).toBe("ok");
   await tab.stored(stored);
   return tab;
 }
 
-async function queuedIds(tab: Tab): Promise<string[]> {
+async function queuedIds(tab: Tab<PageApi>): Promise<string[]> {
   const log = (await tab.call("read"))!;
   expect(log.map((event) => event.seq)).toEqual(log.map((_, i) => i));
   return log.flatMap((event) => (event.type === "inbox/queued" ? [event.data.id] : []));

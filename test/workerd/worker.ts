@@ -3,7 +3,8 @@ import { durableObjectStorage, type DurableObjectContext } from "turnloop/durabl
 import { storageContract } from "turnloop/testing";
 import { batchOf, textsOf } from "../adapters/batches.ts";
 import { examine } from "../deaths/examine.ts";
-import { live, type Moment, type Told } from "../deaths/life.ts";
+import { live, type Moment } from "../deaths/life.ts";
+import { tellTo } from "../deaths/tell.ts";
 
 interface Cursor {
   toArray(): Record<string, unknown>[];
@@ -39,11 +40,7 @@ export class Sessions {
     if (verb === "bill") return this.#bill();
     if (verb === "fail") return this.#fail();
     const storage = durableObjectStorage(this.#ctx);
-    /** Whoever survives, at the address `outside`. */
-    const tell = async (told: Told): Promise<void> => {
-      const response = await fetch(query.get("outside")!, { method: "POST", body: JSON.stringify(told) });
-      await response.body?.cancel();
-    };
+    const tell = tellTo(query.get("outside")!);
     if (verb === "live") return live(storage, query.get("moment") as Moment, tell);
     if (verb === "examine") {
       const interrupted = query.get("interrupted") as "close" | "continue";

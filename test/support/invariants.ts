@@ -15,6 +15,17 @@ export interface SeenRequest {
   readonly json: string;
 }
 
+/** The open step and its attempt: the place of what its model is sent. */
+export function placeOf({ events }: SessionView): Omit<SeenRequest, "json"> | undefined {
+  let attempt = 1;
+  for (const event of events.toReversed()) {
+    if (event.type === "request/failed") attempt += 1;
+    else if (event.type === "step/start") return { turn: event.data.turn, step: event.data.step, attempt };
+    else if (event.type === "step/end") return undefined;
+  }
+  return undefined;
+}
+
 /** Every way in which the session breaks a promise, in words. */
 export function brokenPromises(session: SessionView, requests: readonly SeenRequest[]): string[] {
   const { events } = session;

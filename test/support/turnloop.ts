@@ -6,7 +6,7 @@ import {
   type Model,
   type SessionView,
 } from "../../src/index.ts";
-import { brokenPromises, definedBetweenTurns, type SeenRequest } from "./invariants.ts";
+import { brokenPromises, definedBetweenTurns, placeOf, type SeenRequest } from "./invariants.ts";
 
 export * from "../../src/index.ts";
 
@@ -79,17 +79,6 @@ function watchModel(model: Model, byId: Map<string, Watched>): void {
       return stream.call(this, request, options);
     },
   });
-}
-
-/** The open step and its attempt. */
-function placeOf({ events }: SessionView): Omit<SeenRequest, "json"> | undefined {
-  let attempt = 1;
-  for (const event of events.toReversed()) {
-    if (event.type === "request/failed") attempt += 1;
-    else if (event.type === "step/start") return { turn: event.data.turn, step: event.data.step, attempt };
-    else if (event.type === "step/end") return undefined;
-  }
-  return undefined;
 }
 
 /** Ends what a test has left, and answers with every promise that its sessions broke. */

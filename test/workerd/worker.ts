@@ -5,6 +5,7 @@ import { batchOf, textsOf } from "../adapters/batches.ts";
 import { examine } from "../deaths/examine.ts";
 import { live, type Moment } from "../deaths/life.ts";
 import { tellTo } from "../deaths/tell.ts";
+import { stay, type Luggage } from "../moves/stay.ts";
 
 interface Cursor {
   toArray(): Record<string, unknown>[];
@@ -29,17 +30,18 @@ export class Sessions {
   async fetch(request: Request): Promise<Response> {
     const url = new URL(request.url);
     try {
-      return Response.json((await this.#answer(url.pathname.slice(1), url.searchParams)) ?? null);
+      return Response.json((await this.#answer(url.pathname.slice(1), url.searchParams, await request.json())) ?? null);
     } catch (thrown) {
       return new Response(thrown instanceof Error ? thrown.stack : String(thrown), { status: 500 });
     }
   }
 
-  async #answer(verb: string, query: URLSearchParams): Promise<unknown> {
+  async #answer(verb: string, query: URLSearchParams, given: unknown): Promise<unknown> {
     if (verb === "contract") return this.#contract(query.get("sentence")!);
     if (verb === "bill") return this.#bill();
     if (verb === "fail") return this.#fail();
     const storage = durableObjectStorage(this.#ctx);
+    if (verb === "stay") return stay(storage, query.get("place")!, given as Luggage);
     const tell = tellTo(query.get("outside")!);
     if (verb === "live") return live(storage, query.get("moment") as Moment, tell);
     if (verb === "examine") {

@@ -7,8 +7,8 @@ import { createInterface } from "node:readline";
 import { programOf } from "../deaths/program.ts";
 
 export interface Workerd {
-  /** The answer of an object to a verb; rejects with what it threw, and when it dies meanwhile. */
-  ask(object: string, verb: string, query?: Readonly<Record<string, string>>): Promise<unknown>;
+  /** The answer of an object to a verb; rejects with what it threw, and when it dies meanwhile. `given` is sent as JSON. */
+  ask(object: string, verb: string, query?: Readonly<Record<string, string>>, given?: unknown): Promise<unknown>;
   /** Ends every object, not the process. */
   abortObjects(): Promise<void>;
   /** SIGKILL, of it and of all that it has started. */
@@ -49,15 +49,19 @@ async function start(module: string, databases: string): Promise<Workerd> {
   ]);
   if (address === undefined) throw new Error("workerd did not start");
 
-  async function get(path: string): Promise<unknown> {
-    const response = await fetch(new URL(path, address));
+  async function get(path: string, init?: RequestInit): Promise<unknown> {
+    const response = await fetch(new URL(path, address), init);
     const text = await response.text();
     if (!response.ok) throw new Error(text);
     return JSON.parse(text) as unknown;
   }
 
   return {
-    ask: (object, verb, query = {}) => get(`/${verb}?${new URLSearchParams({ object, ...query }).toString()}`),
+    ask: (object, verb, query = {}, given) =>
+      get(`/${verb}?${new URLSearchParams({ object, ...query }).toString()}`, {
+        method: "POST",
+        body: JSON.stringify(given ?? null),
+      }),
     abortObjects: async () => void (await get("/abort")),
     async kill() {
       process.kill(-child.pid!, "SIGKILL");

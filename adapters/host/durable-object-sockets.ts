@@ -61,16 +61,14 @@ export function objectConnection(socket: HibernatableSocket): ObjectConnection {
     finish(reason);
   }
 
-  /** The client has had a welcome, and knows of no other. */
-  function isRestored(frame: string): boolean {
+  /** The client hears from it where this instance has taken the log up; one that has another log must come anew. */
+  function restore(frame: string): void {
     const settle = restoring;
-    if (!settle || !frame.startsWith('{"type":"welcome"')) return false;
+    if (!settle || !frame.startsWith('{"type":"welcome"')) return;
     const { next } = JSON.parse(frame) as Extract<HostFrame, { type: "welcome" }>;
-    // It has another log: only a new connection can tell it.
     if (next !== nextOf(attached.last)) close("the session has changed");
     restoring = undefined;
     settle();
-    return true;
   }
 
   function note(frame: string): void {
@@ -83,7 +81,8 @@ export function objectConnection(socket: HibernatableSocket): ObjectConnection {
   return {
     watched: true,
     send(frame) {
-      if (over || isRestored(frame)) return;
+      restore(frame);
+      if (over) return;
       try {
         socket.send(frame);
         note(frame);

@@ -91,9 +91,7 @@ export function connectAgent(options: ConnectAgentOptions): Promise<AgentHandle>
   }
 
   function welcome(frame: Extract<HostFrame, { type: "welcome" }>): void {
-    if (welcomed) return;
-    if (frame.version !== PROTOCOL)
-      throw new TurnloopError("VERSION_MISMATCH", `the host speaks version ${frame.version}, this client ${PROTOCOL}`);
+    if (welcomed) return welcomeAgain(frame);
     welcomed = true;
     ({ maxFrameBytes, seenEvery } = frame);
     seen = 0;
@@ -113,8 +111,15 @@ export function connectAgent(options: ConnectAgentOptions): Promise<AgentHandle>
       if (remote) remote.mirror(mirror);
       else remote = createRemoteAgent({ mirror, outbox, newId: () => crypto.randomUUID(), report });
     }
-    if (frame.openedAt !== undefined) mirror.openedAt(frame.openedAt);
+    mirror.openedAt(frame.openedAt);
     remote!.connection("open", Object.freeze([...frame.rights]), Object.freeze(frame.options));
+    outbox.resend(sendCommands);
+  }
+
+  /** The host was asleep behind its open connection: it has forgotten what it had not stored. */
+  function welcomeAgain({ openedAt }: Extract<HostFrame, { type: "welcome" }>): void {
+    if (!mirror!.openedAt(openedAt)) return;
+    remote!.changed();
     outbox.resend(sendCommands);
   }
 

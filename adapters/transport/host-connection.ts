@@ -81,10 +81,6 @@ export function createHostConnection(connection: Connection, options: HostConnec
   }
 
   async function hello(reach: Reach, frame: Extract<ClientFrame, { type: "hello" }>): Promise<void> {
-    if (frame.version !== PROTOCOL) {
-      const message = `this host speaks version ${PROTOCOL} of the protocol, the client version ${frame.version}; update the older one`;
-      return end(new TurnloopError("VERSION_MISMATCH", message), false);
-    }
     // A connection says hello once; a second one changes nothing.
     if (reach.client !== undefined) return;
     reach.client = frame.client;
@@ -108,7 +104,7 @@ export function createHostConnection(connection: Connection, options: HostConnec
       options: host.options,
       next: known ? next : start,
       ...(base && { base }),
-      ...(host.openedAt !== undefined && { openedAt: host.openedAt }),
+      openedAt: session.openedAt,
       maxFrameBytes: limits.maxFrameBytes,
       seenEvery: Math.ceil(limits.maxBufferedBytes / 4),
     });

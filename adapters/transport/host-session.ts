@@ -11,8 +11,6 @@ export interface HostSession {
   readonly source: FollowerOptions["source"];
   readonly commands: Commands;
   readonly options: { readonly model?: string; readonly call?: object };
-  /** Where this host took it up; undefined when it was live already. */
-  readonly openedAt: number | undefined;
   /** Whether the stored log has this event: then the other side has a part of the same log. */
   knows(mark: Mark): boolean;
   /** From now on it is told of all that is new, until the undo. */
@@ -31,24 +29,22 @@ export async function openHostSession(
   mayBegin: boolean,
   over: () => void,
 ): Promise<HostSession> {
-  const wasLive = harness.agents.get(id) !== undefined;
-  if (!mayBegin && !wasLive && !(await harness.sessions.load(id)))
+  if (!mayBegin && !harness.agents.get(id) && !(await harness.sessions.load(id)))
     throw new TurnloopError("SESSION_NOT_FOUND", `there is no session ${id}`);
   const handle = await harness.agents.open({ id });
   try {
-    return await host(harness, handle, wasLive, over);
+    return await host(harness, handle, over);
   } catch (thrown) {
     await handle.dispose();
     throw thrown;
   }
 }
 
-async function host(harness: Harness, handle: AgentHandle, wasLive: boolean, over: () => void): Promise<HostSession> {
+async function host(harness: Harness, handle: AgentHandle, over: () => void): Promise<HostSession> {
   const { agent } = handle;
   const session = harness.sessions.get(agent.id);
   if (!session)
     throw new TurnloopError("UNSUPPORTED", `the agent ${agent.id} has no session here, and cannot be served`);
-  const openedAt = wasLive ? undefined : session.seq;
   const followers = new Map<Follower, (error: unknown) => void>();
   let ending: Promise<void> | undefined;
   let resting = false;
@@ -102,7 +98,6 @@ async function host(harness: Harness, handle: AgentHandle, wasLive: boolean, ove
     session,
     commands: createCommands(agent, session),
     options: { ...(model !== undefined && { model }), ...(call && { call }) },
-    openedAt,
     source: {
       get stored() {
         return stored.seq;

@@ -94,6 +94,7 @@ export interface WireError {
 
 export type HostFrame =
   | {
+      /** Comes once more, on the same connection, of a host that has slept and wakes: what is its own is in `openedAt`. */
       readonly type: "welcome";
       readonly version: number;
       readonly session: string;
@@ -105,7 +106,7 @@ export type HostFrame =
       /** Of a newcomer that gets the tail alone. */
       readonly base?: Base;
       /** Where the host took the log up: what was claimed or steered before is so no more. */
-      readonly openedAt?: number;
+      readonly openedAt: number;
       readonly maxFrameBytes: number;
       /** `seen` is wanted after so many characters. */
       readonly seenEvery: number;
@@ -175,7 +176,7 @@ const hostFrame = z.discriminatedUnion("type", [
     options: fields,
     next: count,
     base: z.optional(base),
-    openedAt: z.optional(count),
+    openedAt: count,
     maxFrameBytes: count,
     seenEvery: count,
   }),
@@ -191,13 +192,13 @@ const hostFrame = z.discriminatedUnion("type", [
   z.object({ type: z.literal("closed"), error, retry: z.boolean() }),
 ]);
 
-/** Throws BAD_FRAME. What a message holds is checked by whoever takes it. */
+/** Throws BAD_FRAME, VERSION_MISMATCH. What a message holds is checked by whoever takes it. */
 export function readClientFrame(frame: string): ClientFrame {
   // JSON knows no undefined: what is optional is there or it is not. Blocks and events are checked by the core.
   return parse(clientFrame, frame) as ClientFrame;
 }
 
-/** Throws BAD_FRAME. */
+/** Throws BAD_FRAME, VERSION_MISMATCH. */
 export function readHostFrame(frame: string): HostFrame {
   return parse(hostFrame, frame) as HostFrame;
 }
@@ -215,8 +216,17 @@ function parse(schema: typeof clientFrame | typeof hostFrame, frame: string): un
   } catch (cause) {
     throw new TurnloopError("BAD_FRAME", "a frame must be JSON", { cause });
   }
+  checkVersion(value);
   const read = z.safeParse(schema, value);
   if (read.success) return read.data;
   const place = read.error.issues[0]?.path.join(".") ?? "";
   throw new TurnloopError("BAD_FRAME", `a frame is not what it should be${place && ` at \`${place.slice(0, 100)}\``}`);
+}
+
+/** Before all else: a peer of another version may shape its first frame otherwise. Throws VERSION_MISMATCH. */
+function checkVersion(value: unknown): void {
+  const { type, version } = Object(value) as { readonly type?: unknown; readonly version?: unknown };
+  if ((type !== "hello" && type !== "welcome") || typeof version !== "number" || version === PROTOCOL) return;
+  const message = `this side speaks version ${PROTOCOL} of the protocol, the other version ${version}; update the older one`;
+  throw new TurnloopError("VERSION_MISMATCH", message);
 }

@@ -26,8 +26,8 @@ export interface Mirror {
   receive(from: number, events: readonly unknown[], each: (event: SessionEvent) => void): void;
   /** Takes what stands before the first. */
   prepend(base: Base, events: readonly unknown[]): void;
-  /** The host has taken the log up at this seq. */
-  openedAt(seq: number): void;
+  /** The host has taken the log up at this seq. False when that is no news. */
+  openedAt(seq: number): boolean;
   /**
    * Whether what a host with this header sends from `next` on goes on here. A session that never held an event may
    * have been begun again: then it takes the new header. Throws INVALID_HEADER, UNKNOWN_VERSION.
@@ -53,14 +53,16 @@ export function createMirror({ header: raw, id, base, durable, loadEarlier, fail
   let frozen: readonly SessionEvent[] | undefined;
   let state = stateAt(base);
   let surface: Surface = createSurface();
+  /** Where hosts have taken the log up. */
   const openings = new Set<number>();
 
   const end = (): number => start + events.length;
 
   function fold(event: SessionEvent): void {
-    if (openings.has(event.seq)) inherit(state);
     advance(state, event, event.seq >= (header.seedLength ?? 0));
     surface.add(event);
+    // At once, as nothing may follow for days.
+    if (openings.has(event.seq + 1)) inherit(state);
   }
 
   const subscribers = createSubscribers(
@@ -129,6 +131,7 @@ export function createMirror({ header: raw, id, base, durable, loadEarlier, fail
       start = earlier.start;
       frozen = undefined;
       state = stateAt(earlier);
+      if (openings.has(start)) inherit(state);
       surface = createSurface();
       for (const event of events) fold(event);
     },
@@ -138,8 +141,10 @@ export function createMirror({ header: raw, id, base, durable, loadEarlier, fail
       return jsonEqual(header, other);
     },
     openedAt(seq) {
+      if (openings.has(seq)) return false;
       openings.add(seq);
       if (seq === end()) inherit(state);
+      return true;
     },
   };
 }

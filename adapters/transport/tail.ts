@@ -1,5 +1,5 @@
 /** Where the tail of a long session begins, and what a reader of the whole would know there. */
-import { advance, createState, queuedMessages } from "../../src/core.ts";
+import { advance, createState, inherit, queuedMessages } from "../../src/core.ts";
 import type { Session } from "../../src/core.ts";
 import type { Base } from "./protocol.ts";
 
@@ -15,7 +15,10 @@ export function startOfTail(session: Session, before: number): number {
 export function baseAt(session: Session, start: number): Base {
   const seedLength = session.header.seedLength ?? 0;
   const state = createState();
-  for (let seq = 0; seq < start; seq += 1) advance(state, session.at(seq)!, seq >= seedLength);
+  for (let seq = 0; seq < start; seq += 1) {
+    if (seq === session.openedAt) inherit(state);
+    advance(state, session.at(seq)!, seq >= seedLength);
+  }
   const queue = queuedMessages(state).map(({ id, content, source, as }) => ({ id, content, source, as }));
   return { start, turn: state.turn, queue };
 }

@@ -166,6 +166,7 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
   const session: Session = {
     id: header.id,
     header,
+    openedAt: told,
     get seq() {
       return events.length;
     },

@@ -75,6 +75,8 @@ export interface SessionView {
 }
 
 export interface Session extends SessionView {
+  /** The seq from which on this opening has written: what was claimed before is claimed no more. */
+  readonly openedAt: number;
   /**
    * Appends one event and returns it as it is in the log: copied, frozen, numbered. An append from inside
    * a listener commits at once; its own notification waits for the running one to end.

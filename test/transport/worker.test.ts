@@ -13,7 +13,7 @@ test("a handle drives an agent that runs in a worker thread, beside other messag
   onTestFinished(dispose);
   expect((await run(agent, "hello").result).text).toContain("hello");
   expect(agent.session.events.at(-1)).toMatchObject({ type: "turn/end", data: { reason: { kind: "completed" } } });
-});
+}, 60_000);
 
 test("messagePort takes nothing that cannot post messages", () => {
   expect(() => messagePort({})).toThrow(expect.objectContaining({ code: "INVALID_OPTIONS" }));

@@ -51,8 +51,8 @@ function harness(_ctx: AgentObjectContext, { OUTSIDE }: Env): HarnessOptions {
       const last = messages.at(-1)!;
       yield { type: "delta", index: 0, text: "Well. " };
       const text = await tell("model", { session: sessionId, role: last.role, content: last.content });
-      if (text === "call pay") {
-        yield { type: "block-start", index: 1, block: { type: "tool-call", name: "pay" } };
+      if (text.startsWith("call ")) {
+        yield { type: "block-start", index: 1, block: { type: "tool-call", name: text.slice("call ".length) } };
         yield { type: "delta", index: 1, text: "{}" };
         yield { type: "finish", reason: { kind: "tool-calls" } };
       } else {
@@ -68,7 +68,14 @@ function harness(_ctx: AgentObjectContext, { OUTSIDE }: Env): HarnessOptions {
     needsApproval: true,
     execute: (_, { callId }) => tell("pay", { callId }),
   });
-  return { model, tools: [pay], onDiagnostic() {} };
+  const locate = defineTool({
+    name: "locate",
+    description: "Says where the user is.",
+    inputSchema: { type: "object" },
+    runsAt: "client",
+    idempotent: true,
+  });
+  return { model, tools: [pay, locate], onDiagnostic() {} };
 }
 
 /** What tests ask of the objects of either class. */

@@ -199,6 +199,25 @@ test("a connection outlives the sleep of its object: it is not made anew, and mi
   expect((await seen("sleepy")).instances).toBe(3);
 });
 
+test("a claim lapses with the instance of the object: its connection, which outlives it, hears of it", async () => {
+  machine.play(({ role }) => (role === "tool" ? "There." : "call locate"));
+  let opened = 0;
+  const { agent } = await connect("claimed", () => void (opened += 1));
+  agent.send("Where am I?");
+  await snapshotWhere(agent, ({ waiting }) => waiting);
+  const { id } = agent.interactions[0]!;
+  await agent.claim(id);
+  await snapshotWhere(agent, ({ interactions }) => interactions[0]?.claimedBy !== undefined);
+  await expect.poll(() => machine.ask("armed", "claimed")).toBeNull();
+  await machine.ask("sleep", "claimed");
+  await machine.ask("snapshot", "claimed");
+  await snapshotWhere(agent, ({ interactions }) => interactions[0]?.claimedBy === undefined);
+  await agent.claim(id);
+  await agent.respond(id, { value: "here" });
+  await agent.whenIdle();
+  expect(opened).toBe(1);
+});
+
 test("a ping is answered without waking the object", async () => {
   const { agent } = await connect("pinged");
   await agent.flush();

@@ -21,6 +21,12 @@ export interface Scope {
 export interface AgentScope extends Scope {
   readonly agent: Agent;
   readonly session: Session;
+  /**
+   * For policies: ends the open turn at once, whatever it waits for, as `{ kind: "stopped", by, reason }`, with what
+   * has been streamed kept and each call answered. Final, as `agent/turn-stop` is; a cancel or a disposal that comes
+   * before the end is stronger. False when no turn is open, or it ends already. Throws INVALID_DECISION.
+   */
+  stop(policy: { readonly by: string; readonly reason: string }): boolean;
 }
 
 /** A policy: a function that registers hooks, tools and prompt parts on the layer that it is given. */

@@ -2,30 +2,45 @@
 import { TurnloopError } from "../errors.ts";
 import { createStoppable, type Stoppable } from "./stoppable.ts";
 
-/** Why an activity was stopped. The first cause counts. */
+/** Why an activity was stopped. The first cause counts, unless a stronger one comes before the end. */
 export type Stop =
   | { readonly kind: "disposed" }
   | { readonly kind: "aborted"; readonly reason: string }
-  | { readonly kind: "failed"; readonly error: TurnloopError };
+  | { readonly kind: "failed"; readonly error: TurnloopError }
+  | { readonly kind: "stopped"; readonly by: string; readonly reason: string };
 
-export interface Activity extends Pick<Stoppable, "signal" | "check" | "wait"> {
+/** What each cause may still take the place of. */
+const WEAKER: Readonly<Record<Stop["kind"], readonly Stop["kind"][]>> = {
+  disposed: ["aborted", "stopped"],
+  aborted: ["stopped"],
+  failed: ["stopped"],
+  stopped: [],
+};
+
+export interface Activity extends Pick<Stoppable, "signal" | "check" | "wait" | "failure"> {
   readonly stopped: Stop | undefined;
+  /** Whether a cause of this kind would count. */
+  yields(kind: Stop["kind"]): boolean;
   stop(cause: Stop): void;
 }
 
 export function createActivity(): Activity {
   const work = createStoppable();
   let stopped: Stop | undefined;
+  const yields = (kind: Stop["kind"]): boolean => !stopped || WEAKER[kind].includes(stopped.kind);
   return {
+    get failure() {
+      return work.failure;
+    },
     get signal() {
       return work.signal;
     },
     get stopped() {
       return stopped;
     },
+    yields,
     stop(cause) {
-      // A disposal is stronger than a cancel, and may still come after it.
-      if (stopped && (cause.kind !== "disposed" || stopped.kind !== "aborted")) return;
+      if (!yields(cause.kind)) return;
       stopped = cause;
       work.stop(errorOf(cause));
     },
@@ -42,5 +57,7 @@ function errorOf(stop: Stop): TurnloopError {
       return new TurnloopError("ABORTED", stop.reason);
     case "failed":
       return stop.error;
+    case "stopped":
+      return new TurnloopError("TURN_STOPPED", stop.reason);
   }
 }

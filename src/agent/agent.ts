@@ -30,6 +30,8 @@ export interface AgentCore {
   begin(): Activity;
   /** Tells, if it is new, and releases who waits for the agent to be idle. */
   become(status: AgentStatus): void;
+  /** Ends the open turn for good, as `stopped`. False when there is none, or it ends already. */
+  stop(policy: { readonly by: string; readonly reason: string }): boolean;
   /** The session is lost: the loop has nothing to do any more. */
   lost(): void;
   /** Disposed before anybody saw it: without a word. */
@@ -150,7 +152,7 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
       if (status === "disposed" || recorder.durable === "lost") return;
       const { open } = state;
       const dropped = fate === "drop" ? inbox.droppable() : [];
-      const stops = core.activity !== undefined && !core.activity.stopped;
+      const stops = core.activity?.yields("aborted") ?? false;
       if (!stops && !core.continuing && dropped.length === 0) return;
       core.continuing = false;
       const why = String(reason).toWellFormed();
@@ -232,6 +234,20 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
       if (!told) return;
       tell.status(next);
       snapshots.changed();
+    },
+    stop({ by, reason }) {
+      if (typeof by !== "string" || typeof reason !== "string")
+        throw new TurnloopError("INVALID_DECISION", "a turn is stopped with { by, reason }, two texts");
+      const { activity } = core;
+      if (!state.open || recorder.durable === "lost" || !activity?.yields("stopped")) return false;
+      log.together(() => {
+        activity.stop({ kind: "stopped", by: by.toWellFormed(), reason: reason.toWellFormed() });
+        desk().cancel();
+        // What it has taken and not answered yet would only begin another.
+        const ids = inbox.taken();
+        if (ids.length > 0) log.write("inbox/dropped", { ids: Object.freeze(ids), reason: "stopped" });
+      });
+      return true;
     },
     lost() {
       wakeUp();

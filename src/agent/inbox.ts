@@ -18,6 +18,8 @@ export interface Inbox {
   withdraw(id: string): boolean;
   /** What a cancel drops: all but injections. */
   droppable(): string[];
+  /** What the open turn has taken, and not let into the history yet. */
+  taken(): string[];
   /** Whether a message waits for a turn. */
   hasMessages(): boolean;
 }
@@ -69,6 +71,7 @@ export function createInbox({ log, newId, queued, wake, injected }: InboxDeps): 
     },
 
     droppable: () => [...state.inbox.values()].filter((entry) => entry.as !== "inject").map((entry) => entry.id),
+    taken: () => [...state.inbox.values()].filter((entry) => entry.takenBy !== undefined).map((entry) => entry.id),
     hasMessages: () => waiting().some((entry) => entry.as !== "inject"),
   };
 

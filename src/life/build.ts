@@ -117,6 +117,7 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
     hooks,
     tools,
     prompt,
+    stop: core.stop,
     use: (plugin: Plugin) => usePlugin(plugin, scope, undo, hooks, report),
   });
   const instance: Instance = {

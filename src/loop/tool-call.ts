@@ -191,11 +191,13 @@ function executionOf({ instance, activity }: Turn, { block }: CallState, args: P
 export function leftOver(turn: Turn, call: CallState): ResultData {
   const finished = turn.outcomes.get(call.block.callId);
   if (finished) return finished;
+  const { stopped } = turn.activity;
+  const what = stopped?.kind === "stopped" ? `stopped (${stopped.reason})` : "cancelled";
   return call.starts === 0
-    ? failedResult("ABORTED_BEFORE_DISPATCH", "The call was cancelled before it started. It has had no effect.")
+    ? failedResult("ABORTED_BEFORE_DISPATCH", `The call was ${what} before it started. It has had no effect.`)
     : failedResult(
         "TOOL_ABORTED",
-        "The call was cancelled while it ran. It may still finish, and may have had its effect.",
+        `The call was ${what} while it ran. It may still finish, and may have had its effect.`,
       );
 }
 

@@ -45,12 +45,17 @@ async function runSteps(turn: Turn): Promise<TurnEndReason> {
   }
 }
 
-/** How a turn that threw has ended: a disposal beats a cancel, and both beat what the hooks then threw. */
+/**
+ * How a turn that threw has ended: a disposal beats a cancel, and both beat what the hooks then threw. A policy's stop
+ * beats only what is thrown because of it.
+ */
 function endOf(turn: Turn, thrown: unknown): TurnEndReason {
-  const { stopped } = turn.activity;
+  const { stopped, failure } = turn.activity;
   if (stopped?.kind === "disposed") return { kind: "disposed" };
   if (stopped?.kind === "aborted") return stopped;
-  const error = toError(stopped?.error ?? thrown);
+  if (stopped?.kind === "stopped") turn.terminal = true;
+  if (stopped?.kind === "stopped" && thrown === failure!.error) return turn.cut ? { kind: turn.cut } : stopped;
+  const error = toError(stopped?.kind === "failed" ? stopped.error : thrown);
   const { message, code } = errorData(error);
   const { step } = at(turn);
   const reason: TurnEndReason = { kind: "error", step, message, ...(code !== undefined && { code }) };

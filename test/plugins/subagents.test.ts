@@ -224,6 +224,60 @@ test("an answer that a helper had before its host died answers no other question
   await first.dispose();
 });
 
+/** What the helpers of the next host do, after one that died; the log of the parent then, and what helpers were asked. */
+async function reopened(disk: SessionStorage, helpers: ScriptedAnswer[]) {
+  const helper = scriptedModel(helpers);
+  const harness = createHarness({
+    storage: disk,
+    model: "parent",
+    models: { parent: scriptedModel(["fine"]), helper },
+    plugins: [subagents({ model: "helper" })],
+  });
+  const { agent } = await harness.agents.open({ id: "session", interrupted: "continue" });
+  await agent.whenIdle();
+  return { harness, session: agent.session, asked: helper.requests };
+}
+
+test("a host that dies while a helper's model speaks: the next one goes on with the same task", async () => {
+  const { storage, disk, kill } = mortal();
+  const one = await stage([calls(task("x"))], [{ text: "Hm", hang: "deaf" }], { storage });
+  const chunk = deferred();
+  one.hooks.on("session/event", ({ session, event }) => {
+    if (session.id === ID && event.type === "assistant/chunk") chunk.resolve();
+  });
+  one.agent.send("go");
+  await chunk.promise;
+  await one.agent.flush();
+  await one.harness.sessions.flush(one.harness.sessions.get(ID)!);
+  kill();
+
+  const { harness, session, asked } = await reopened(disk, ["done"]);
+  expect(resultsOf(session)).toEqual([{ tool: "delegate", says: "done" }]);
+  expect(asked).toHaveLength(1);
+  const helper = await stored(harness, ID);
+  expect(dataOf(helper, "user/message")).toHaveLength(1);
+  expect(dataOf(helper, "turn/start")).toHaveLength(1);
+  await harness.dispose();
+  await one.harness.dispose();
+});
+
+test("a host that dies before the result is stored: the helper is not asked again, nor counted twice", async () => {
+  const { storage, disk, dead, killAfter } = mortal();
+  killAfter("model/aux");
+  const one = await stage([calls(task("x")), "unsaved"], [{ text: "done", usage: { input: 3, output: 1 } }], {
+    storage,
+  });
+  one.agent.send("go");
+  await dead;
+
+  const { harness, session, asked } = await reopened(disk, []);
+  expect(resultsOf(session)).toEqual([{ tool: "delegate", says: "done" }]);
+  expect(asked).toEqual([]);
+  expect(dataOf(session, "model/aux")).toHaveLength(1);
+  await harness.dispose();
+  await one.harness.dispose();
+});
+
 test.each([0, -1, 1.5])("maxDepth %d is refused", (maxDepth) => {
   expect(() => subagents({ maxDepth })).toThrow(expect.objectContaining({ code: "INVALID_OPTIONS" }));
 });

@@ -135,7 +135,7 @@ export { stallLimits, type StallLimits } from "./plugins/stall-limits.ts";
 export { standard, type StandardOptions } from "./plugins/standard.ts";
 export { toolTimeout } from "./plugins/tool-timeout.ts";
 export { outputTool, type OutputToolOptions } from "./plugins/output-tool.ts";
-export { subagents, type SubagentOptions } from "./plugins/subagents.ts";
+export { subagents, type SubagentOptions, type SubagentQuestion } from "./plugins/subagents.ts";
 export { title, type TitleOptions } from "./plugins/title.ts";
 export { requestChanges, type RequestChanges } from "./view/request-changes.ts";
 export { createTimeline } from "./view/timeline.ts";

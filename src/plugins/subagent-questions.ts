@@ -2,57 +2,97 @@
 import {
   TurnloopError,
   type Agent,
+  type Clock,
   type Interaction,
   type JsonValue,
   type ToolCallContext,
   type Unregister,
 } from "../core.ts";
 
-/**
- * Each question once, through the call: the questions of a call are numbered, and one that has its answer in the
- * parent's log has it at once. So a call that is run again asks in the same order what it had asked before.
- */
-export function forwardQuestions(helper: Agent, parent: Agent, call: ToolCallContext): Unregister {
-  const forwarded = new Set<string>();
+/** `payload` of a parent's question for its helper. The answer is handed on as it is. */
+export type SubagentQuestion = {
+  /** The helper's session. */
+  readonly helper: string;
+  /** What is open there: its id, kind and payload. */
+  readonly interaction: string;
+  readonly kind: string;
+  readonly payload: JsonValue;
+};
 
-  async function forward(id: string, kind: string, payload: JsonValue): Promise<void> {
-    if (forwarded.has(id)) return;
-    forwarded.add(id);
-    const answer = await call.ask({ helper: helper.id, interaction: id, kind, payload });
-    await helper.respond(id, answer);
+type Asked = Pick<Interaction, "id" | "kind" | "payload" | "expiresAt">;
+
+/** It was answered, has run out or was given up elsewhere: nothing is left to hand on. */
+const SETTLED = ["INTERACTION_RESOLVED", "INTERACTION_CANCELLED", "INTERACTION_EXPIRED"];
+
+/**
+ * The questions of a call are numbered, and one that has its answer in the parent's log has it at once. So a call that
+ * is run again asks all of what it had asked, in that order, before it asks anything new. An answer in the wrong form
+ * is asked for again; what is settled at the helper itself is settled at the parent too. `failed` is told when an answer cannot be had, or not be handed on.
+ */
+export function forwardQuestions(
+  helper: Agent,
+  call: ToolCallContext,
+  clock: Clock,
+  failed: (cause: unknown) => void,
+): Unregister {
+  const parent = call.agent;
+  /** How many questions about an interaction are under way. */
+  const open = new Map<string, number>();
+
+  async function ask({ id, kind, payload, expiresAt }: Asked): Promise<void> {
+    open.set(id, (open.get(id) ?? 0) + 1);
+    const question: SubagentQuestion = { helper: helper.id, interaction: id, kind, payload };
+    const expiry = expiresAt === undefined ? {} : { expiresInMs: Math.max(0, expiresAt - clock.now()) };
+    try {
+      const answer = await call.ask(question, expiry);
+      await helper.respond(id, answer);
+    } finally {
+      open.set(id, open.get(id)! - 1);
+    }
   }
 
-  /** A call that ends asks no more; one that was answered meanwhile, or in the wrong form, is asked about by nobody. */
-  function attempt(one: Pick<Interaction, "id" | "kind" | "payload">): void {
-    forward(one.id, one.kind, one.payload).catch((thrown: unknown) => {
-      if (!TurnloopError.is(thrown, "INVALID_ANSWER")) return;
-      forwarded.delete(one.id);
-      attempt(one);
+  function forward(one: Asked): void {
+    ask(one).catch((thrown: unknown) => {
+      if (SETTLED.some((code) => TurnloopError.is(thrown, code))) return;
+      if (!TurnloopError.is(thrown, "INVALID_ANSWER")) failed(thrown);
+      else if (open.get(one.id) === 0) forward(one);
     });
   }
 
-  for (const { id, kind, payload } of askedBefore(parent, helper, call)) attempt({ id, kind, payload });
-  const off = helper.on("interaction/requested", ({ data }) => attempt(data));
-  for (const interaction of helper.interactions) attempt(interaction);
-  return off;
-}
+  /** Nobody need answer any more. */
+  function settle(id: string, value: JsonValue = null): void {
+    for (const { id: question, callId, payload } of parent.interactions) {
+      const asked = callId === call.callId ? questionIn(payload) : undefined;
+      if (asked?.helper !== helper.id || asked.interaction !== id) continue;
+      parent.respond(question, value).catch((thrown: unknown) => {
+        if (!TurnloopError.is(thrown, "INTERACTION_RESOLVED")) failed(thrown);
+      });
+    }
+  }
 
-interface Asked {
-  readonly id: string;
-  readonly kind: string;
-  readonly payload: JsonValue;
+  const before = askedBefore(parent, helper, call);
+  for (const one of before) forward(one);
+  for (const { id } of before) if (!helper.interactions.some((one) => one.id === id)) settle(id);
+  const offs = [
+    helper.on("interaction/requested", ({ data }) => forward(data)),
+    helper.on("interaction/resolved", ({ data }) => settle(data.id, data.value)),
+  ];
+  for (const one of helper.interactions) if (!open.has(one.id)) forward(one);
+  return () => {
+    for (const off of offs) off();
+  };
 }
 
 function askedBefore(parent: Agent, helper: Agent, { callId }: ToolCallContext): readonly Asked[] {
   return parent.session.events.flatMap((event) => {
     if (event.type !== "interaction/requested" || event.data.callId !== callId) return [];
-    const asked = event.data.payload as {
-      helper?: unknown;
-      interaction?: unknown;
-      kind?: unknown;
-      payload?: JsonValue;
-    };
-    if (asked?.helper !== helper.id || typeof asked.interaction !== "string") return [];
-    return [{ id: asked.interaction, kind: String(asked.kind), payload: asked.payload ?? null }];
+    const asked = questionIn(event.data.payload);
+    return asked?.helper === helper.id ? [{ id: asked.interaction, kind: asked.kind, payload: asked.payload }] : [];
   });
+}
+
+function questionIn(payload: JsonValue): SubagentQuestion | undefined {
+  const { helper, interaction, kind, payload: own = null } = (payload ?? {}) as Partial<SubagentQuestion>;
+  if (typeof helper !== "string" || typeof interaction !== "string" || typeof kind !== "string") return undefined;
+  return { helper, interaction, kind, payload: own };
 }

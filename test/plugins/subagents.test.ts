@@ -1,6 +1,8 @@
 /** `subagents`: a tool whose body is an agent, with a session of its own. */
 import {
+  budget,
   createHarness,
+  memoryStorage,
   subagents,
   usageOf,
   type Agent,
@@ -12,8 +14,10 @@ import {
 import { scriptedModel, type ScriptedAnswer } from "turnloop/testing";
 import { expect, test } from "vitest";
 import { calls, resultsOf, tool } from "../support/calls.ts";
+import { testClock } from "../support/clock.ts";
+import { failingStorage } from "../support/failing-storage.ts";
 import { mortal } from "../support/mortal.ts";
-import { dataOf, scene, type Scene } from "../support/scene.ts";
+import { dataOf, linesOf, scene, type Scene } from "../support/scene.ts";
 import { deferred, endOf, eventOf, snapshotWhere } from "../support/wait.ts";
 
 const task = (text: string): { name: string; args: object } => ({ name: "delegate", args: { task: text } });
@@ -47,6 +51,8 @@ async function stored({ sessions }: Harness, id: string) {
 }
 
 const ID = "session.call_1_1_1_0";
+/** Of the second turn. */
+const ID2 = "session.call_2_1_1_0";
 
 test("a task is worked on in a session of its own, and its result is the result of the call", async () => {
   const one = await stage([calls(task("count the words")), "Three."], ["3 words"]);
@@ -278,6 +284,233 @@ test("a host that dies before the result is stored: the helper is not asked agai
   await one.harness.dispose();
 });
 
+test("a helper that knows the conversation begins with the turns that its parent has completed", async () => {
+  const one = await stage(
+    [{ text: "hello", usage: { input: 100 } }, calls(task("x")), "fine"],
+    [{ text: "done", usage: { input: 7 } }],
+    { options: { knows: "conversation" } },
+  );
+  await one.say("hi");
+  expect(await one.say("go")).toEqual({ kind: "completed" });
+  expect(linesOf(one.asked[0]!.messages)).toEqual(["user: hi", "assistant: hello", "user: x"]);
+  const session = await stored(one.harness, ID2);
+  const { seedLength } = session.header;
+  expect(session.header.parent).toEqual({ id: "session", seq: seedLength });
+  expect(session.at(seedLength! - 1)).toEqual(one.session.at(seedLength! - 1));
+  expect(resultsOf(one.session)).toEqual([{ tool: "delegate", says: "done" }]);
+  expect(dataOf(one.session, "model/aux")).toMatchObject([{ usage: { input: 7 } }]);
+});
+
+test("an answer that it has inherited is no result of a helper", async () => {
+  const one = await stage(["hello", calls(task("x")), "fine"], [{ error: { message: "away" } }], {
+    options: { knows: "conversation" },
+  });
+  await one.say("hi");
+  await one.say("go");
+  const [told] = resultsOf(one.session);
+  expect(told).toMatchObject({ code: "HELPER_FAILED", fails: expect.stringContaining("away") });
+  expect(told).not.toMatchObject({ fails: expect.stringContaining("hello") });
+});
+
+test.for(["task", "conversation"] as const)(
+  "with knows: %s a helper has a persona and a model of its own",
+  async (knows) => {
+    const own = scriptedModel(["done"]);
+    const one = await scene([], {
+      system: "You are the boss.",
+      model: "parent",
+      models: { parent: scriptedModel([]), other: scriptedModel(["hello", calls(task("x")), "fine"]), own },
+      plugins: [subagents({ knows, model: "own", system: "You are {{literal}}." })],
+    });
+    one.agent.configure({ model: "other" });
+    await one.say("hi");
+    expect(await one.say("go")).toEqual({ kind: "completed" });
+    expect(own.requests.map(({ system }) => system)).toEqual(["You are {{literal}}."]);
+  },
+);
+
+test("a helper asks the model of its parent, and its tools have the context of its parent", async () => {
+  const other = scriptedModel([calls(task("x")), calls("whose"), "done", "fine"]);
+  const seen: unknown[] = [];
+  const one = await scene([], {
+    models: { other },
+    tools: [tool("whose", (_, call) => void seen.push(call.context))],
+    plugins: [subagents()],
+    open: { model: "other", context: "ann" },
+  });
+  expect(await one.say("go")).toEqual({ kind: "completed" });
+  expect(seen).toEqual(["ann"]);
+  expect(other.requests).toHaveLength(4);
+});
+
+test("each helper has limits of its own, and what it had said by then is told", async () => {
+  const said = { ...calls("look"), text: "so far" };
+  const one = await stage([calls(task("a"), task("b")), calls("look"), "fine"], [said, said], {
+    tools: [tool("look")],
+    options: { plugins: [budget({ steps: 1 })] },
+  });
+  expect(await one.say("go")).toEqual({ kind: "completed" });
+  const failed = expect.stringMatching(/stopped: the budget of 1 steps.*\n.*so far/);
+  expect(resultsOf(one.session).slice(0, 2)).toMatchObject([{ fails: failed }, { fails: failed }]);
+});
+
+test("a person can watch a helper at work, and cancel it alone", async () => {
+  const one = await stage([calls(task("x")), "fine"], [{ text: "Hm", hang: "deaf" }]);
+  one.hooks.on("session/event", ({ session, event }) => {
+    if (session.id !== ID || event.type !== "assistant/chunk" || event.data.chunk.type !== "delta") return;
+    one.harness.agents.get(ID)!.cancel("never mind");
+  });
+  expect(await one.say("go")).toEqual({ kind: "completed" });
+  expect(resultsOf(one.session)).toMatchObject([
+    { code: "HELPER_FAILED", fails: expect.stringMatching(/aborted: never mind\n.*Hm/) },
+  ]);
+});
+
+test("a helper that is opened to be looked at has no more than it had", async () => {
+  const tools = [tool("read"), tool("write")];
+  const one = await stage([calls(task("look")), "fine"], ["done", "again"], {
+    tools,
+    options: { tools: ["read"], system: "A reader." },
+  });
+  await one.say("go");
+  const { agent, dispose } = await one.harness.agents.open({ id: ID, model: "helper" });
+  agent.send("and now?");
+  await agent.whenIdle();
+  expect(one.asked.map(({ system, tools: shown = [] }) => [system, shown.map(({ name }) => name)])).toEqual([
+    ["A reader.", ["read"]],
+    ["A reader.", ["read"]],
+  ]);
+  await dispose();
+});
+
+test("a helper that cannot be made what it was may use no tool", async () => {
+  let ran = 0;
+  const write = tool("write", () => void (ran += 1));
+  const disk = memoryStorage();
+  const models = { parent: scriptedModel([calls(task("look")), "fine"]), helper: scriptedModel(["done"]) };
+  const plugins = [subagents({ tools: ["read"], model: "helper" })];
+  const first = createHarness({ storage: disk, model: "parent", models, tools: [tool("read"), write], plugins });
+  const parent = await first.agents.open({ id: "session" });
+  parent.agent.send("go");
+  await parent.agent.whenIdle();
+  await first.dispose();
+
+  // The tool that it may use is not there any more.
+  const one = await scene([calls("write"), "so"], { storage: disk, id: ID, tools: [write], plugins });
+  await one.say("write it");
+  expect([ran, one.diagnostics]).toEqual([0, ["LISTENER_FAILED"]]);
+  await one.harness.dispose();
+});
+
+test("an answer that is given to the helper itself settles its parent's question", async () => {
+  const tools = [tool("pay", () => "paid", { needsApproval: true })];
+  const one = await stage([calls(task("pay it")), "fine"], [calls("pay"), "paid"], { tools });
+  const said = one.say("go");
+  await eventOf(one.session, "interaction/requested");
+  const helper = one.harness.agents.get(ID)!;
+  await helper.respond(helper.interactions[0]!.id, { decision: "allow" });
+  expect(await said).toEqual({ kind: "completed" });
+  expect(dataOf(one.session, "interaction/resolved")).toMatchObject([{ outcome: "answered" }]);
+  expect(resultsOf(one.session)).toEqual([{ tool: "delegate", says: "paid" }]);
+});
+
+test("a question that runs out at the helper runs out at its parent", async () => {
+  const clock = testClock();
+  const one = await stage([calls(task("pay it")), "fine"], [calls("pay"), "not paid"], {
+    clock,
+    tools: [tool("pay")],
+  });
+  one.hooks.on("tools/pre-execute", ({ execution }, next) =>
+    execution.name === "pay" ? { kind: "ask", expiresInMs: 5000 } : next(),
+  );
+  const said = one.say("go");
+  const { data } = await eventOf(one.session, "interaction/requested");
+  expect(data.expiresAt).toBe(clock.now() + 5000);
+  await clock.advance(5000);
+  expect(await said).toEqual({ kind: "completed" });
+  expect(dataOf(one.session, "interaction/resolved")).toHaveLength(1);
+  expect(resultsOf(one.session)).toEqual([{ tool: "delegate", says: "not paid" }]);
+});
+
+test("an answer that cannot be stored fails the call, and ends the helper", async () => {
+  const clock = testClock();
+  const storage = failingStorage();
+  const one = await stage([calls(task("pay it")), "fine"], [calls("pay"), "never"], {
+    clock,
+    storage,
+    tools: [tool("pay", () => "paid", { needsApproval: true })],
+  });
+  const said = one.say("go");
+  const { data } = await eventOf(one.session, "interaction/requested");
+  await one.agent.flush();
+  storage.always(async (store, released) => {
+    await released;
+    await store();
+  });
+  void one.agent.respond(data.id, { decision: "allow" });
+  // The answer is waited for, and then the end of the helper's turn.
+  for (const _ of ["answer", "end"]) {
+    await clock.sleeping(5000);
+    await clock.advance(5000);
+  }
+  const result = await eventOf(one.session, "tool/result");
+  storage.heal();
+  expect(result.data).toMatchObject({ isError: true, error: { code: "SESSION_DEGRADED" } });
+  await said;
+});
+
+test("after a death the answers of a helper's questions are those that they were given to", async () => {
+  const { storage, disk, kill } = mortal();
+  const { open, paid } = hosts(disk);
+  const [first, dying] = await open([calls(task("pay"))], [calls("pay", "pay")], storage);
+  dying.send("go");
+  // The first is answered in the wrong form, and asked again; then comes the second.
+  const one = await eventOf(dying.session, "interaction/requested");
+  await dying.respond(one.data.id, "sure");
+  const again = await eventOf(dying.session, "interaction/requested", ({ data }) => data.id !== one.data.id);
+  await dying.respond(again.data.id, { decision: "deny" });
+  const seen = new Set([one.data.id, again.data.id]);
+  const second = await eventOf(dying.session, "interaction/requested", ({ data }) => !seen.has(data.id));
+  await dying.flush();
+  await first.sessions.flush(first.sessions.get(ID)!);
+  kill();
+
+  const [next, agent] = await open(["fine"], ["said"]);
+  await snapshotWhere(agent, ({ interactions }) => interactions.length > 0);
+  expect(agent.interactions.map(({ id }) => id)).toEqual([second.data.id]);
+  await agent.respond(second.data.id, { decision: "allow" });
+  await agent.whenIdle();
+  expect(paid()).toBe(1);
+  const helper = await stored(next, ID);
+  expect(dataOf(helper, "interaction/resolved").map(({ value }) => value)).toEqual([
+    { decision: "deny" },
+    { decision: "allow" },
+  ]);
+  await next.dispose();
+  await first.dispose();
+});
+
+test("what a helper uses is counted once, however often its host is closed and opened", async () => {
+  const disk = memoryStorage();
+  const { open } = hosts(disk);
+  const asks: ScriptedAnswer = { ...calls("pay"), usage: { input: 5, output: 1 } };
+  const [first, agent] = await open([calls(task("pay it"))], [asks]);
+  agent.send("go");
+  await eventOf(agent.session, "interaction/requested");
+  await first.dispose();
+
+  const [second, opened] = await open(["fine"], [{ text: "paid", usage: { input: 7 } }]);
+  await opened.respond(opened.interactions[0]!.id, { decision: "allow" });
+  await opened.whenIdle();
+  expect(resultsOf(opened.session)).toEqual([{ tool: "delegate", says: "paid" }]);
+  expect(usageOf(opened.session).byModel).toMatchObject({ "scripted/model": { input: 12, output: 1 } });
+  await second.dispose();
+});
+
 test.each([0, -1, 1.5])("maxDepth %d is refused", (maxDepth) => {
   expect(() => subagents({ maxDepth })).toThrow(expect.objectContaining({ code: "INVALID_OPTIONS" }));
+});
+
+test("what it may know is one of two things", () => {
+  expect(() => subagents({ knows: "all" as never })).toThrow(expect.objectContaining({ code: "INVALID_OPTIONS" }));
 });

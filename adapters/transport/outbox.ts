@@ -15,13 +15,13 @@ export interface Outbox {
   /** Resolves when it is acknowledged, with what the verb answers; rejects when it is refused. */
   add(command: Command): Promise<JsonValue | undefined>;
   done(id: string, value: JsonValue | undefined): void;
-  /** True when it was there. */
+  /** True when nobody else hears of it: whoever calls `respond`, `claim` or `withdraw` holds a promise. */
   refuse(id: string, error: TurnloopError): boolean;
   /** On a new connection all of it goes out again. */
   resend(send: (commands: readonly Command[]) => void): void;
   /** The connection is gone: nothing is sent until the next. */
   hold(): void;
-  /** Resolves when all that is in it now is acknowledged; rejects with the first refusal. */
+  /** Resolves when all that is in it now is settled; rejects with the first refusal that nobody else hears of. */
   flush(): Promise<void>;
   /** No command of this handle is acknowledged any more; what is kept for a reload stays, unless `forget`. */
   close(error: TurnloopError, forget: boolean): void;
@@ -29,6 +29,8 @@ export interface Outbox {
 
 interface Entry {
   readonly command: Command;
+  /** Its sender waits for the answer. */
+  readonly awaited: boolean;
   readonly settled: PromiseWithResolvers<JsonValue | undefined>;
   /** The frame that it went out with, on this connection. */
   frame: object | undefined;
@@ -38,7 +40,7 @@ interface Entry {
 const WINDOW = 16;
 
 export function createOutbox(session: string, store: OutboxStore | undefined, changed: () => void): Outbox {
-  let entries: Entry[] = loaded(session, store).map(entryOf);
+  let entries: Entry[] = loaded(session, store).map((command) => entryOf(command, false));
   let sending: ((commands: readonly Command[]) => void) | undefined;
   let scheduled = false;
 
@@ -82,7 +84,7 @@ export function createOutbox(session: string, store: OutboxStore | undefined, ch
     add(command) {
       const known = entries.find((entry) => entry.command.id === command.id);
       if (known) return known.settled.promise;
-      const entry = entryOf(command);
+      const entry = entryOf(command, AWAITED.has(command.kind));
       entries.push(entry);
       keep();
       changed();
@@ -99,7 +101,8 @@ export function createOutbox(session: string, store: OutboxStore | undefined, ch
       const entry = remove(id);
       entry?.settled.reject(error);
       pump();
-      return entry !== undefined;
+      if (entry?.awaited) changed();
+      return entry !== undefined && !entry.awaited;
     },
     resend(send) {
       sending = send;
@@ -110,7 +113,9 @@ export function createOutbox(session: string, store: OutboxStore | undefined, ch
       sending = undefined;
     },
     async flush() {
-      await Promise.all(entries.map(({ settled }) => settled.promise));
+      await Promise.all(
+        entries.map(({ settled: { promise }, awaited }) => (awaited ? promise.catch(() => {}) : promise)),
+      );
     },
     close(error, forget) {
       sending = undefined;
@@ -122,11 +127,14 @@ export function createOutbox(session: string, store: OutboxStore | undefined, ch
   };
 }
 
-function entryOf(command: Command): Entry {
+/** The verbs that answer with a promise. */
+const AWAITED: ReadonlySet<Command["kind"]> = new Set(["withdraw", "respond", "claim"]);
+
+function entryOf(command: Command, awaited: boolean): Entry {
   const settled = Promise.withResolvers<JsonValue | undefined>();
   // Whoever asks for it is told; nobody has to.
   settled.promise.catch(() => {});
-  return { command, settled, frame: undefined };
+  return { command, awaited, settled, frame: undefined };
 }
 
 function loaded(session: string, store: OutboxStore | undefined): Command[] {

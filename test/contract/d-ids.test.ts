@@ -127,8 +127,10 @@ anywhere("#53 turns count from 1 without a gap, whatever opens them; steps from 
 anywhere("#53 seqs count from 0, and the next one is the length of the log", async (open) => {
   const agent = await open({ model: scriptedModel(["hi"]) });
   expect([agent.session.seq, agent.session.start, agent.session.events.length]).toEqual([0, 0, 0]);
-  agent.send("hello");
+  agent.configure({ temperature: 0 });
+  await agent.flush();
   expect(agent.session.seq).toBe(1);
+  agent.send("hello");
   await agent.whenIdle();
   const { events, seq } = agent.session;
   expect(events.map((event) => event.seq)).toEqual([...events.keys()]);

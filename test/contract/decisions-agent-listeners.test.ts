@@ -2,7 +2,7 @@
 import type { Agent, SessionEventType } from "turnloop";
 import { scriptedModel } from "turnloop/testing";
 import { expect } from "vitest";
-import { calls, clientTool, tool } from "../support/calls.ts";
+import { calls, clientTool, staged, tool } from "../support/calls.ts";
 import { anywhere, harnessWith, local } from "../support/fixture.ts";
 import { textsOf } from "../support/held.ts";
 import { codeOf } from "../support/lifecycle.ts";
@@ -68,8 +68,9 @@ local("D5 #215 a listener of agent.on that throws or rejects is reported, and di
   ]);
 });
 
-anywhere("D6 send from a listener commits at once, and every listener sees the log in order", async (open) => {
-  const agent = await open({ model: scriptedModel(["one", "two"]) });
+// In this very frame, which only the loop itself can show.
+local("D6 send from a listener commits at once, and every listener sees the log in order", async () => {
+  const { agent } = await staged({ model: scriptedModel(["one", "two"]) });
   const { session } = agent;
   const first: number[] = [];
   const second: number[] = [];
@@ -90,8 +91,9 @@ anywhere("D6 send from a listener commits at once, and every listener sees the l
   expect(textsOf(session)).toEqual(["go", "again"]);
 });
 
-anywhere("D6 an append made inside a listener is told only when the running dispatch has ended", async (open) => {
-  const agent = await open({ model: scriptedModel(["one"]) });
+// In this very frame, which only the loop itself can show.
+local("D6 an append made inside a listener is told only when the running dispatch has ended", async () => {
+  const { agent } = await staged({ model: scriptedModel(["one"]) });
   const told: string[] = [];
   agent.session.subscribe(({ type }) => {
     told.push(`a ${type}`);
@@ -111,9 +113,10 @@ anywhere("D6 an append made inside a listener is told only when the running disp
   ]);
 });
 
-anywhere("D6 #222 steer, inject, configure and withdraw take effect from inside a listener", async (open) => {
+// In this very frame, which only the loop itself can show.
+local("D6 #222 steer, inject, configure and withdraw take effect from inside a listener", async () => {
   const model = scriptedModel([calls("look"), "done"]);
-  const agent = await open({ model, tools: [tool("look")] });
+  const { agent } = await staged({ model, tools: [tool("look")] });
   let gone: Promise<boolean> | undefined;
   once(agent, "step/start", () => {
     agent.steer("left");
@@ -136,8 +139,9 @@ anywhere("D6 #222 steer, inject, configure and withdraw take effect from inside 
   expect(textsOf(agent.session)).toEqual(["go"]);
 });
 
-anywhere("D6 cancel from inside a listener ends the turn there", async (open) => {
-  const agent = await open({ model: scriptedModel(["never"]) });
+// In this very frame, which only the loop itself can show.
+local("D6 cancel from inside a listener ends the turn there", async () => {
+  const { agent } = await staged({ model: scriptedModel(["never"]) });
   once(agent, "user/message", () => agent.cancel("from a listener"));
   agent.send("go");
   await agent.whenIdle();

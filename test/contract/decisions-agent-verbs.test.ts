@@ -39,7 +39,7 @@ anywhere("continue while a turn is open throws TURN_OPEN, and changes nothing", 
   const held = heldAnswer("hi");
   const agent = await open({ model: scriptedModel([held.answer]) });
   agent.send("go");
-  await held.asked;
+  await eventOf(agent.session, "step/start");
   const { seq } = agent.session;
   expect(await codeOf(() => agent.continue())).toBe("TURN_OPEN");
   expect(agent.session.seq).toBe(seq);
@@ -85,6 +85,7 @@ anywhere("configure holds from the next request on, and is logged", async (open)
   agent.send("go");
   await held.asked;
   agent.configure({ temperature: 0.5, stop: ["."] });
+  await agent.flush();
   held.give();
   await agent.whenIdle();
   agent.configure({ temperature: 0 });
@@ -96,7 +97,7 @@ anywhere("configure holds from the next request on, and is logged", async (open)
     { model: model_, temperature: 0.5, topK: 3, stop: ["."] },
     { model: model_, temperature: 0, topK: 3, stop: ["."] },
   ]);
-  expect(dataOf(agent.session, "agent/configured")).toEqual([
+  expect(dataOf(agent.session, "agent/configured")).toMatchObject([
     { patch: { temperature: 0.5, stop: ["."] } },
     { patch: { temperature: 0 } },
   ]);
@@ -148,10 +149,13 @@ anywhere("respond answers a question: the first answer wins, and a later one rej
   expect(first.status).toBe("fulfilled");
   expect(second).toMatchObject({ status: "rejected", reason: { code: "INTERACTION_RESOLVED" } });
   await agent.whenIdle();
-  expect(dataOf(agent.session, "interaction/resolved")).toEqual([{ id: data.id, outcome: "answered", value: "left" }]);
+  expect(dataOf(agent.session, "interaction/resolved")).toMatchObject([
+    { id: data.id, outcome: "answered", value: "left" },
+  ]);
   expect(dataOf(agent.session, "tool/result").map(({ content }) => content)).toEqual([text("left")]);
   // The slower of two people is told the same, whether or not the turn has ended meanwhile.
   expect(await codeOf(agent.respond(data.id, "late"))).toBe("INTERACTION_RESOLVED");
+  expect(agent.getSnapshot().error).toBeUndefined();
 });
 
 anywhere(

@@ -51,7 +51,7 @@ anywhere("#178 what is allowed runs once", async (open) => {
     "tool/result",
     "step/end",
   ]);
-  expect(dataOf(session, "interaction/resolved")).toEqual([
+  expect(dataOf(session, "interaction/resolved")).toMatchObject([
     { id: ID, outcome: "answered", value: { decision: "allow" } },
   ]);
   expect(agent.interactions).toEqual([]);

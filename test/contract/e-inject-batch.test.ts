@@ -1,7 +1,7 @@
 /** E, 65, with D13 and D18: what is injected while tools run stands behind all of their results. */
 import { scriptedModel } from "turnloop/testing";
 import { expect } from "vitest";
-import { calls, tool } from "../support/calls.ts";
+import { calls, staged, tool } from "../support/calls.ts";
 import { anywhere, harnessWith, local } from "../support/fixture.ts";
 import { heldTool, storedUpTo, textsOf } from "../support/held.ts";
 import { dataOf, linesOf } from "../support/scene.ts";
@@ -15,13 +15,15 @@ anywhere("#65 D13 an inject during a tool batch waits in the queue, and lands be
   const model = scriptedModel([calls("look", "held", "look"), "done"]);
   const agent = await open({ model, tools: [held.tool, tool("look")] });
   agent.send("go");
-  await held.started;
+  const { callId } = await held.started;
+  await eventOf(agent.session, "tool/start", ({ data }) => data.callId === callId);
   agent.inject("it rains", { ...NOTE, id: "m2" });
   agent.inject("it pours", { ...NOTE, id: "m3" });
   expect(agent.queue.map(({ id, as }) => [id, as])).toEqual([
     ["m2", "inject"],
     ["m3", "inject"],
   ]);
+  await agent.flush();
   held.answer("ok");
   await agent.whenIdle();
   expect(typesOf(agent.session).slice(5, -3)).toEqual([
@@ -139,10 +141,11 @@ for (const [where, hear] of [
   });
 }
 
-anywhere("#65 an inject from a listener of the contexts that land behind a batch lands there too", async (open) => {
+// In the listener's own frame, which only the loop itself can show.
+local("#65 an inject from a listener of the contexts that land behind a batch lands there too", async () => {
   const held = heldTool();
   const model = scriptedModel([calls("held"), "done"]);
-  const agent = await open({ model, tools: [held.tool] });
+  const { agent } = await staged({ model, tools: [held.tool] });
   agent.send("go");
   await held.started;
   agent.inject("one", NOTE);

@@ -15,6 +15,7 @@ anywhere("#59 steer while a turn runs enters it before its next step", async (op
   await held.started;
   agent.steer("left", { id: "m2" });
   agent.steer("right", { id: "m3" });
+  await agent.flush();
   held.answer("ok");
   await agent.whenIdle();
   expect(dataOf(agent.session, "steering/message")).toEqual([

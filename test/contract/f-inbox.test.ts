@@ -7,14 +7,14 @@ import { anywhere, harnessWith, local } from "../support/fixture.ts";
 import { heldAnswer, heldTool, statusesOf, textsOf } from "../support/held.ts";
 import { codeOf } from "../support/lifecycle.ts";
 import { dataOf } from "../support/scene.ts";
-import { snapshotWhere, typesOf } from "../support/wait.ts";
+import { eventOf, snapshotWhere, typesOf } from "../support/wait.ts";
 
 anywhere("#87 D13 there is one inbox: sends and steers are taken in the order of their acceptance", async (open) => {
   const held = heldAnswer("hi");
   const model = scriptedModel([held.answer, "again"]);
   const agent = await open({ model });
   agent.send("one");
-  await held.asked;
+  await eventOf(agent.session, "step/start");
   agent.send("two", { id: "m2" });
   agent.steer("three", { id: "m3" });
   agent.send("four", { id: "m4" });

@@ -183,7 +183,7 @@ test.each<[string, ModelChunk[], object[]]>([
   expect(await assembled(...chunks)).toEqual(blocks);
 });
 
-test("#158 in the deltas of a call a name replaces the one before", async () => {
+local("#158 in the deltas of a call a name replaces the one before", async () => {
   expect(await assembled(delta(0, "{", { name: "loo" }), delta(0, "}", { name: "look" }))).toEqual([
     call("look", "{}"),
   ]);

@@ -313,5 +313,6 @@ anywhere("#214 D22 what a turn has done so far is stored before each of its bodi
   });
   agent.send("go");
   await deaf.running;
+  await eventOf(agent.session, "tool/start", ({ data }) => data.step === 2);
   expect(await storedEvents(storage)).toEqual(agent.session.events);
 });

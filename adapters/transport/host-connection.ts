@@ -9,7 +9,7 @@ import { PING, PONG, PROTOCOL, readClientFrame, type ClientFrame, type Command, 
 import { refuse } from "./refuse.ts";
 import { baseAt, startOfTail } from "./tail.ts";
 import type { Connection, Grant, Limits } from "./types.ts";
-import { isOwnFault, toWire } from "./wire-error.ts";
+import { isGone, isOwnFault, toWire } from "./wire-error.ts";
 
 export interface HostConnection {
   /** Lets it reach one more session. Throws TOO_MANY_SESSIONS. */
@@ -134,6 +134,8 @@ export function createHostConnection(connection: Connection, options: HostConnec
       host.commands.take(command, sender).then(
         ({ value, seq }) => follower.after(seq, { type: "done", session, id, ...(value !== undefined && { value }) }),
         (thrown: unknown) => {
+          // Not refused: it is sent again, to whoever has the session next.
+          if (isGone(thrown)) return end(thrown, true);
           const error = toWire(thrown);
           if (isOwnFault(error))
             harness.report({ code: "HOST_FAILED", message: `${kind} failed`, cause: thrown, sessionId: session });

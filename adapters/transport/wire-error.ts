@@ -35,6 +35,21 @@ const OF_THE_HOST: ReadonlyMap<string, string> = new Map([
   ["HARNESS_DISPOSED", "the host is closing; connect again"],
 ]);
 
+/** The host has the session no more, whoever may have it now. */
+const GONE: ReadonlySet<string> = new Set([
+  "AGENT_DISPOSED",
+  "HARNESS_DISPOSED",
+  "HOST_CLOSED",
+  "READ_ONLY",
+  "SESSION_CLOSED",
+  "SESSION_CONFLICT",
+  "SESSION_LOST",
+]);
+
+export function isGone(thrown: unknown): boolean {
+  return TurnloopError.is(thrown) && GONE.has(thrown.code);
+}
+
 /** Anything else is HOST_FAILED, and its words stay at the host. */
 export function toWire(thrown: unknown): WireError {
   if (TurnloopError.is(thrown)) {

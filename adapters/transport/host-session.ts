@@ -21,17 +21,18 @@ export interface HostSession {
 
 /**
  * Opens it, begins it if it is new and `mayBegin`, else SESSION_NOT_FOUND. `over` is called once: it was let go,
- * or the agent has ended.
+ * or the agent has ended. `open` is for a host that opens its agents in another way.
  */
 export async function openHostSession(
   harness: Harness,
   id: string,
   mayBegin: boolean,
   over: () => void,
+  open: () => Promise<AgentHandle> = () => harness.agents.open({ id }),
 ): Promise<HostSession> {
   if (!mayBegin && !harness.agents.get(id) && !(await harness.sessions.load(id)))
     throw new TurnloopError("SESSION_NOT_FOUND", `there is no session ${id}`);
-  const handle = await harness.agents.open({ id });
+  const handle = await open();
   try {
     return await host(harness, handle, over);
   } catch (thrown) {

@@ -9,6 +9,7 @@ import { hostAgents } from "turnloop/node";
 import { nodeSqliteStorage } from "turnloop/node-sqlite";
 import { useAgent, useTranscript } from "turnloop/react";
 import { sqlStorage } from "turnloop/sql";
+import { openInTabs } from "turnloop/tabs";
 import { agentRoute, connectAgent, messagePort, serveAgents } from "turnloop/transport";
 import { MockLanguageModelV4 } from "ai/test";
 import { z } from "zod";
@@ -38,7 +39,7 @@ export const route: Pick<RouteOptions<{ readonly AGENTS: AgentNamespace }>, "nam
   namespace: ({ AGENTS }) => AGENTS,
 };
 
-export { hostAgents };
+export { hostAgents, openInTabs };
 
 await agentRoute(harness, { authorize: () => undefined }).close();
 await harness.dispose();

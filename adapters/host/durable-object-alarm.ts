@@ -1,14 +1,13 @@
 /** The single alarm of an object: shared by the agents at work in it and by whatever else the class needs it for. */
-import type { Agent, Harness } from "../../src/core.ts";
+import { TurnloopError, type Agent, type Harness } from "../../src/core.ts";
 import type { AgentObjectContext } from "./durable-object-platform.ts";
 
 export interface Alarm {
-  /** The session of this object, once it has had one. */
-  readonly session: string | undefined;
-  remember(session: string): void;
+  /** The session of this object: the name of its id, which not every instance that an alarm begins is told. */
+  readonly session: string;
   /** From now on it follows what the agents of the harness do. */
   follow(harness: Harness): void;
-  /** What the class itself needs it for: milliseconds since 1970, or undefined. */
+  /** What the class itself needs it for: milliseconds since 1970, or undefined. Rejects INVALID_OPTIONS. */
   mine(time: number | undefined): Promise<void>;
   /**
    * It has rung, which has consumed it: sets it anew, before anything that may die. Answers with what to do: nothing;
@@ -33,12 +32,14 @@ const HEARTBEAT_MS = 30_000;
 /** The log allows a turn three attempts; this ends it where not even the log can be opened. */
 const RECOVERIES = 5;
 
-export function createAlarm({ storage }: AgentObjectContext): Alarm {
+export function createAlarm({ id, storage }: AgentObjectContext): Alarm {
   let kept = (storage.kv.get(KEY) as Kept | undefined) ?? { recoveries: 0 };
+  const session = id.name ?? kept.session ?? id.toString();
   let harness: Harness | undefined;
+  let awake: ReturnType<typeof setInterval> | undefined;
 
   function keep(patch: { readonly [K in keyof Kept]?: Kept[K] | undefined }): void {
-    const entries = Object.entries({ ...kept, ...patch }).filter(([, value]) => value !== undefined);
+    const entries = Object.entries({ ...kept, session, ...patch }).filter(([, value]) => value !== undefined);
     kept = Object.fromEntries(entries) as unknown as Kept;
     storage.kv.put(KEY, kept);
   }
@@ -49,11 +50,22 @@ export function createAlarm({ storage }: AgentObjectContext): Alarm {
     return times.length > 0 ? storage.setAlarm(Math.min(...times)) : storage.deleteAlarm();
   }
 
+  /** An object that has a timer does not hibernate: what it waits for may be in its memory alone, such as a tool's body. */
+  function stayAwake(atWork: boolean): void {
+    if (atWork) awake ??= setInterval(() => {}, HEARTBEAT_MS);
+    else {
+      clearInterval(awake);
+      awake = undefined;
+    }
+  }
+
   function settle(): void {
     const agents = harness!.agents.list();
     const now = Date.now();
     let own: number | undefined;
-    if (agents.some((agent) => isAtWork(agent, kept.own !== undefined))) {
+    const atWork = agents.some((agent) => isAtWork(agent, kept.own !== undefined));
+    stayAwake(atWork);
+    if (atWork) {
       const goesOn = kept.own !== undefined && kept.own > now && kept.own <= now + HEARTBEAT_MS;
       own = goesOn ? kept.own : now + HEARTBEAT_MS;
     } else {
@@ -68,12 +80,7 @@ export function createAlarm({ storage }: AgentObjectContext): Alarm {
   }
 
   return {
-    get session() {
-      return kept.session;
-    },
-    remember(session) {
-      if (kept.session !== session) keep({ session });
-    },
+    session,
     follow(followed) {
       harness = followed;
       harness.hooks.on("agent/created", ({ agent }) => {
@@ -82,7 +89,9 @@ export function createAlarm({ storage }: AgentObjectContext): Alarm {
       });
       harness.hooks.on("agent/disposed", settle);
     },
-    mine(time) {
+    async mine(time) {
+      if (time !== undefined && !Number.isFinite(time))
+        throw new TurnloopError("INVALID_OPTIONS", "an alarm is set in milliseconds since 1970");
       keep({ mine: time });
       return set();
     },

@@ -1,7 +1,8 @@
 /** The class of Durable Objects that each hold one agent. */
 import { DurableObject } from "cloudflare:workers";
-import { hostAgent, type AgentObjectHandlers as Handlers, type AgentObjectOptions } from "./durable-object-host.ts";
+import { hostAgent } from "./durable-object-host.ts";
 import type { AgentObjectContext } from "./durable-object-platform.ts";
+import type { AgentObjectHandlers as Handlers, AgentObjectOptions } from "./durable-object-types.ts";
 
 /** What of `hostAgent` the class has as methods. */
 export interface AgentObject extends Omit<Handlers, "nextAlarm"> {
@@ -51,6 +52,9 @@ export function agentObject<Env>(
     }
     snapshot(): ReturnType<Handlers["snapshot"]> {
       return this.#host.snapshot();
+    }
+    disconnect(...args: Parameters<Handlers["disconnect"]>): ReturnType<Handlers["disconnect"]> {
+      return this.#host.disconnect(...args);
     }
   }
   // The brand is a matter of types alone.

@@ -1,20 +1,12 @@
 /** An agent in a Durable Object: one object for each root session, its sub-agents inside. */
-import { createHarness, messageOf, TurnloopError } from "../../src/core.ts";
-import type {
-  Agent,
-  AgentHandle,
-  AgentSnapshot,
-  ContentInput,
-  ErrorData,
-  Harness,
-  HarnessOptions,
-  JsonValue,
-  SendOptions,
-} from "../../src/core.ts";
+import { createHarness, jsonEqual, messageOf, TurnloopError } from "../../src/core.ts";
+import type { Agent, AgentHandle, Harness } from "../../src/core.ts";
 import { durableObjectStorage } from "../storage/durable-object.ts";
 import { serveAgents, type AgentServer } from "../transport/host.ts";
 import { PING, PONG } from "../transport/protocol.ts";
-import type { Authorize, Grant, Limits } from "../transport/types.ts";
+import { isOwnPage } from "../transport/origins.ts";
+import { refuse } from "../transport/refuse.ts";
+import type { Grant } from "../transport/types.ts";
 import { createAlarm } from "./durable-object-alarm.ts";
 import {
   platform,
@@ -25,44 +17,7 @@ import {
 } from "./durable-object-platform.ts";
 import { grantFor, isUpgrade, refused, sessionIn, upgradeRequired } from "./durable-object-route.ts";
 import { attach, grantOf, objectConnection, type ObjectConnection } from "./durable-object-sockets.ts";
-
-export interface AgentObjectOptions<Env> {
-  /**
-   * Called once in each instance of the object, when it first has something to do. Where it says nothing else, the
-   * storage is the database of the object and `interrupted` is `continue`.
-   */
-  harness(ctx: AgentObjectContext, env: Env): HarnessOptions;
-  /** Who may do what, asked for every connection. Undefined, or a throw, refuses. */
-  readonly authorize: Authorize;
-  readonly limits?: Limits;
-}
-
-/** A snapshot that can go over RPC. */
-export type AgentObjectSnapshot = Omit<AgentSnapshot, "error"> & { readonly error?: ErrorData };
-
-/** For a Worker, a webhook or a queue that has a binding: they are not asked by `authorize`. */
-export interface AgentObjectMethods {
-  /** Resolves with the id of the message when it is stored; the turn goes on by itself. */
-  send(content: ContentInput, options?: SendOptions): Promise<string>;
-  /** Rejects INTERACTION_NOT_FOUND, INTERACTION_RESOLVED, INVALID_ANSWER. */
-  respond(interaction: string, value: JsonValue): Promise<void>;
-  cancel(reason?: string): Promise<void>;
-  snapshot(): Promise<AgentObjectSnapshot>;
-}
-
-/** Each is what the method of this name of the class must do. */
-export interface AgentObjectHandlers extends AgentObjectMethods {
-  fetch(request: Request): Promise<Response>;
-  webSocketMessage(socket: HibernatableSocket, message: string | ArrayBuffer): Promise<void>;
-  webSocketClose(socket: HibernatableSocket, code: number): Promise<void>;
-  webSocketError(socket: HibernatableSocket): Promise<void>;
-  alarm(): Promise<void>;
-  /**
-   * Instead of `ctx.storage.setAlarm`, for a class that has a use for the alarm itself: when it wants to be woken,
-   * in milliseconds since 1970; undefined: not at all. `alarm` of the class is called at other times too.
-   */
-  nextAlarm(mine?: number): Promise<void>;
-}
+import type { AgentObjectHandlers, AgentObjectOptions } from "./durable-object-types.ts";
 
 /** What there is of it in an instance that has something to do. */
 interface Live {
@@ -73,18 +28,23 @@ interface Live {
 
 const TAG = "turnloop";
 
-/** The handlers of `agentObject`, for a class of your own. Call it in the constructor. */
+/**
+ * The handlers of `agentObject`, for a class of your own. Call it in the constructor: it takes the WebSocket
+ * auto-response of the object, and its alarm. Throws INVALID_OPTIONS.
+ */
 export function hostAgent<Env>(
   ctx: AgentObjectContext,
   env: Env,
   options: AgentObjectOptions<Env>,
 ): AgentObjectHandlers {
   const { harness: make, authorize, limits } = options;
-  if (typeof authorize !== "function") throw new TurnloopError("INVALID_OPTIONS", "`authorize` must be a function");
+  for (const [name, value] of Object.entries({ harness: make, authorize })) {
+    if (typeof value !== "function") throw new TurnloopError("INVALID_OPTIONS", `\`${name}\` must be a function`);
+  }
   // Answered by the platform, so that they wake nobody.
   ctx.setWebSocketAutoResponse(new (platform().WebSocketRequestResponsePair)(PING, PONG));
   const alarm = createAlarm(ctx);
-  const session = ctx.id.name ?? alarm.session ?? ctx.id.toString();
+  const { session } = alarm;
   let live: Promise<Live> | undefined;
   let handle: Promise<AgentHandle> | undefined;
 
@@ -97,7 +57,6 @@ export function hostAgent<Env>(
   }
 
   async function begin(): Promise<Live> {
-    alarm.remember(session);
     const harness = createHarness({
       storage: durableObjectStorage(ctx),
       interrupted: "continue",
@@ -119,6 +78,12 @@ export function hostAgent<Env>(
     return connection;
   }
 
+  /** For a client: the words stay here. */
+  function notBegun(cause: unknown): TurnloopError {
+    warn("AGENT_NOT_STARTED", `${session} cannot be served: ${messageOf(cause)}`, cause);
+    return new TurnloopError("HOST_FAILED", "the host has failed; try again later");
+  }
+
   async function open(): Promise<Agent> {
     const { harness } = await wake();
     const known = await handle?.catch(() => undefined);
@@ -127,10 +92,14 @@ export function hostAgent<Env>(
     return (await handle).agent;
   }
 
+  /** The connection of a socket; in an instance that has not begun, one that nobody listens to. */
+  async function connectionOf(socket: HibernatableSocket): Promise<ObjectConnection> {
+    const begun = await live?.catch(() => undefined);
+    return begun?.connections.get(socket) ?? objectConnection(socket);
+  }
+
   async function gone(socket: HibernatableSocket, reason: string): Promise<void> {
-    // An instance that was made for this has nothing to end.
-    const connection = live && (await live).connections.get(socket);
-    connection?.closed(reason);
+    if (grantOf(socket)) (await connectionOf(socket)).closed(reason);
   }
 
   return {
@@ -138,9 +107,16 @@ export function hostAgent<Env>(
       const asked = sessionIn(new URL(request.url).pathname);
       if (asked !== session) return new Response("there is no such session in this object", { status: 404 });
       if (!isUpgrade(request)) return upgradeRequired();
+      // A page of another host that `routeAgentRequest` has let in is no more to be told from a client that is none.
+      if (!isOwnPage(request, undefined)) return new Response(null, { status: 403 });
       const grant = await grantFor(authorize, request, session);
       if (!grant) return refused();
-      const begun = await wake();
+      let begun: Live;
+      try {
+        begun = await wake();
+      } catch (thrown) {
+        return refused(notBegun(thrown), true);
+      }
       const { 0: client, 1: socket } = new (platform().WebSocketPair)();
       attach(socket, grant);
       ctx.acceptWebSocket(socket as never, [TAG]);
@@ -150,9 +126,14 @@ export function hostAgent<Env>(
 
     async webSocketMessage(socket, message) {
       if (!grantOf(socket)) return;
-      const { connections } = await wake();
-      // There are no binary frames: one is said to be no JSON, and ends the connection.
-      connections.get(socket)?.deliver(typeof message === "string" ? message : "");
+      try {
+        const { connections } = await wake();
+        // There are no binary frames: one is said to be no JSON, and ends the connection.
+        connections.get(socket)?.deliver(typeof message === "string" ? message : "");
+      } catch (thrown) {
+        // Its pings are answered all the same: it would wait for ever.
+        refuse(objectConnection(socket), notBegun(thrown), true);
+      }
     },
     webSocketClose: (socket) => gone(socket, "the socket was closed"),
     webSocketError: (socket) => gone(socket, "the socket has failed"),
@@ -186,6 +167,11 @@ export function hostAgent<Env>(
       const agent = await open();
       agent.cancel(reason);
       await agent.flush();
+    },
+    async disconnect(identity) {
+      const sockets = ctx.getWebSockets(TAG).filter((socket) => jsonEqual(grantOf(socket)?.identity, identity));
+      const error = new TurnloopError("UNAUTHORIZED", "the permission was taken back; sign in again");
+      for (const socket of sockets) refuse(await connectionOf(socket), error, false);
     },
     async snapshot() {
       const { error, ...rest } = (await open()).getSnapshot();

@@ -1,8 +1,9 @@
 /** The way of a request from a Worker to the object that it is meant for, and who is turned away before. */
 import { messageOf, TurnloopError } from "../../src/core.ts";
+import { isOwnPage } from "../transport/origins.ts";
+import type { WireError } from "../transport/protocol.ts";
 import { refuse } from "../transport/refuse.ts";
 import { socketConnection, type SocketLike } from "../transport/socket.ts";
-import { isOwnPage } from "../transport/origins.ts";
 import type { Authorize, Grant } from "../transport/types.ts";
 import { platform, upgraded, warn } from "./durable-object-platform.ts";
 
@@ -23,13 +24,18 @@ export interface RouteOptions<Env> {
   readonly path?: string;
 }
 
-/** For the `fetch` of a Worker: the answer of the agent's object; undefined for a request that goes elsewhere. */
+/**
+ * For the `fetch` of a Worker: the answer of the agent's object; undefined for a request that goes elsewhere. Throws
+ * INVALID_OPTIONS.
+ */
 export async function routeAgentRequest<Env>(
   request: Request,
   env: Env,
   options: RouteOptions<Env>,
 ): Promise<Response | undefined> {
   const { authorize, origins, path = "/agents/" } = options;
+  if (!path.startsWith("/") || !path.endsWith("/"))
+    throw new TurnloopError("INVALID_OPTIONS", "`path` begins and ends with a slash");
   const { pathname } = new URL(request.url);
   if (!pathname.startsWith(path)) return undefined;
   const session = sessionIn(pathname.slice(path.length - 1));
@@ -40,7 +46,10 @@ export async function routeAgentRequest<Env>(
   if (!grant) return refused();
   const objects = options.namespace(env);
   const object = objects.get(objects.idFromName(session) as never) as { fetch(request: Request): Promise<Response> };
-  return object.fetch(request);
+  const passed = new Request(request);
+  // It was looked at here; the object lets in no page of another host.
+  passed.headers.delete("origin");
+  return object.fetch(passed);
 }
 
 /** The id at the end of a path. */
@@ -70,11 +79,12 @@ export async function grantFor(authorize: Authorize, request: Request, session: 
   }
 }
 
-/** A page sees no status of an upgrade that failed: it is told in a frame. */
-export function refused(): Response {
+const UNAUTHORIZED: WireError = { code: "UNAUTHORIZED", message: "you may not use this session; sign in" };
+
+/** A page sees no status of an upgrade that failed: it is told in a frame. `retry`: it may try again. */
+export function refused(error: WireError = UNAUTHORIZED, retry = false): Response {
   const { 0: client, 1: server } = new (platform().WebSocketPair)();
   server.accept();
-  const error = new TurnloopError("UNAUTHORIZED", "you may not use this session; sign in");
-  refuse(socketConnection(server as unknown as SocketLike), error, false);
+  refuse(socketConnection(server as unknown as SocketLike), error, retry);
   return upgraded(client);
 }

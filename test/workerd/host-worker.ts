@@ -1,6 +1,6 @@
 /** What runs in workerd: agents in Durable Objects behind a Worker, with a model that somebody outside plays. */
 import { DurableObject } from "cloudflare:workers";
-import { defineTool, type HarnessOptions, type Model } from "turnloop";
+import { defineTool, subagents, type Clock, type HarnessOptions, type Model } from "turnloop";
 import {
   agentObject,
   hostAgent,
@@ -8,6 +8,7 @@ import {
   type AgentObjectContext,
   type AgentObjectHandlers,
 } from "turnloop/durable-object";
+import { systemClock } from "../../src/core.ts";
 import type { Authorize } from "turnloop/transport";
 
 interface Env {
@@ -32,11 +33,26 @@ let asked = 0;
 /** Whether no object can begin, as after a bad deploy. */
 let broken = false;
 
-/** The token of the URL is the name. */
+/** By how much the clock of the harnesses is ahead, in milliseconds. */
+let ahead = 0;
+const clock: Clock = {
+  now: () => Date.now() + ahead,
+  sleep: (ms, signal) => systemClock.sleep(ms, signal),
+};
+
+/** Who has signed out. */
+const signedOut = new Set<string>();
+
+/** The token of the URL is the name. It holds for an hour. */
 const authorize: Authorize = (request) => {
   asked += 1;
   const token = new URL(request.url).searchParams.get("token");
-  return token === null ? undefined : { identity: token, rights: ["drive", "answer"] };
+  if (token === null || signedOut.has(token)) return undefined;
+  return {
+    identity: { name: token },
+    rights: token === "reader" ? [] : ["drive", "answer"],
+    expiresAt: clock.now() + 3_600_000,
+  };
 };
 
 function harness(_ctx: AgentObjectContext, { OUTSIDE }: Env): HarnessOptions {
@@ -51,9 +67,10 @@ function harness(_ctx: AgentObjectContext, { OUTSIDE }: Env): HarnessOptions {
       const last = messages.at(-1)!;
       yield { type: "delta", index: 0, text: "Well. " };
       const text = await tell("model", { session: sessionId, role: last.role, content: last.content });
-      if (text.startsWith("call ")) {
-        yield { type: "block-start", index: 1, block: { type: "tool-call", name: text.slice("call ".length) } };
-        yield { type: "delta", index: 1, text: "{}" };
+      const [, name, args = "{}"] = /^call (\w+) ?(.+)?$/.exec(text) ?? [];
+      if (name !== undefined) {
+        yield { type: "block-start", index: 1, block: { type: "tool-call", name } };
+        yield { type: "delta", index: 1, text: args };
         yield { type: "finish", reason: { kind: "tool-calls" } };
       } else {
         yield { type: "delta", index: 0, text };
@@ -68,6 +85,13 @@ function harness(_ctx: AgentObjectContext, { OUTSIDE }: Env): HarnessOptions {
     needsApproval: true,
     execute: (_, { callId }) => tell("pay", { callId }),
   });
+  const look = defineTool({
+    name: "look",
+    description: "Looks around.",
+    inputSchema: { type: "object" },
+    runsAt: "client",
+    idempotent: true,
+  });
   const locate = defineTool({
     name: "locate",
     description: "Says where the user is.",
@@ -75,7 +99,7 @@ function harness(_ctx: AgentObjectContext, { OUTSIDE }: Env): HarnessOptions {
     runsAt: "client",
     idempotent: true,
   });
-  return { model, tools: [pay, locate], onDiagnostic() {} };
+  return { model, tools: [pay, look, locate], plugins: [subagents()], clock, onDiagnostic() {} };
 }
 
 /** What tests ask of the objects of either class. */
@@ -171,6 +195,10 @@ export const worker = {
     const routed = await routeAgentRequest(request, env, { namespace: () => env.AGENTS, authorize });
     if (routed) return routed;
     const { pathname, searchParams } = new URL(request.url);
+    if (pathname.startsWith("/forwarded/")) {
+      const session = pathname.slice(pathname.lastIndexOf("/") + 1);
+      return env.AGENTS.get(env.AGENTS.idFromName(session)).fetch(request);
+    }
     const name = searchParams.get("object") ?? "";
     const objects = pathname.startsWith("/own/") ? env.OWN : env.AGENTS;
     const object = objects.get(objects.idFromName(name));
@@ -186,6 +214,14 @@ export const worker = {
         case "/mend":
           broken = pathname === "/break";
           return Response.json(null);
+        case "/later":
+          ahead += 3_600_000;
+          return Response.json(null);
+        case "/sign-out":
+          signedOut.add(name);
+          return Response.json(null);
+        case "/id":
+          return Response.json(String(objects.idFromName(name)));
         case "/seen":
           return Response.json({ instances: instances.get(name) ?? 0, asked });
         default: {

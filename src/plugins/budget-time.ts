@@ -1,86 +1,63 @@
-/** The time limit of a budget: it acts in the middle of an answer, of a tool's body and of the wait for another try. */
-import { TurnloopError, type Agent, type Harness, type Hooks, type ModelChunk, type Unregister } from "../core.ts";
-import { limited } from "./body-limit.ts";
-import { breakable } from "./breakable.ts";
+/** The time limit of a budget: a timer for the open turn of each agent, which runs while that is at work. */
+import type { Agent, Clock, Hooks, Unregister } from "../core.ts";
 import type { Ledger } from "./ledger.ts";
-import { stopwatch } from "./stopwatch.ts";
 import { together } from "./together.ts";
 
-/** What the budget knows of one agent. */
-export interface Account {
-  readonly ledger: Ledger;
-  /** Why the request under way was not made, or not waited for. */
-  cut: string | undefined;
-}
-
 export interface TimeLimit {
-  readonly harness: Harness;
   readonly hooks: Hooks;
+  readonly clock: Clock;
   readonly ms: number;
-  readonly reason: string;
-  readonly account: (agent: Agent) => Account;
+  readonly ledger: (agent: Agent) => Ledger;
+  /** Ends the turn. */
+  readonly over: (agent: Agent) => void;
 }
 
-/** Marks, in the log, where a budget has ended an answer. */
-export const CUT: ModelChunk = Object.freeze({
-  type: "finish",
-  reason: Object.freeze({ kind: "other", raw: "budget" }),
-});
-
-/**
- * The step is brought to an end, so that `agent/turn-stop` is asked: an answer ends where it is, without its calls; a
- * body fails; the calls behind it are refused; a wait ends early, and no request follows.
- */
-export function limitTime({ harness, hooks, ms, reason, account }: TimeLimit): Unregister {
-  const { clock } = harness;
-  const left = (agent: Agent): number => Math.max(0, ms - account(agent).ledger.read().ms);
-  const late = (agent: Agent): Error => {
-    account(agent).cut = reason;
-    return new TurnloopError("BUDGET_EXCEEDED", `${reason}; what it was doing may still finish`);
+/** Acts whatever the turn waits for: a model, a body, a hook, another try, or the storage. */
+export function limitTime({ hooks, over, ...limit }: TimeLimit): Unregister {
+  const watched = new Map<Agent, Unregister>();
+  const leave = (agent: Agent): void => {
+    watched.get(agent)?.();
+    watched.delete(agent);
   };
   return together(
-    hooks.on(
-      "model/stream",
-      async ({ agent, signal }, next) => {
-        const over = new AbortController();
-        const stream = await next({ signal: AbortSignal.any([signal, over.signal]) });
-        if (typeof stream?.[Symbol.asyncIterator] !== "function") return stream;
-        return {
-          [Symbol.asyncIterator]() {
-            const time = stopwatch(clock, left(agent), () => {
-              over.abort(late(agent));
-              chunks.break({ last: CUT });
-            });
-            const chunks = breakable(stream, { ended: () => time.end() });
-            time.run();
-            return chunks;
-          },
-        };
-      },
-      { prepend: true },
-    ),
-    hooks.on(
-      "agent/step-result",
-      async ({ agent }, next) => {
-        const message = await next();
-        if (account(agent).cut === undefined) return message;
-        return { ...message, content: message.content.filter(({ type }) => type !== "tool-call") };
-      },
-      { prepend: true },
-    ),
-    hooks.on(
-      "tools/execute",
-      ({ execution }, next) => limited(execution, clock, left(execution.agent), next, () => late(execution.agent)),
-      { prepend: true },
-    ),
-    hooks.on(
-      "agent/request-error",
-      async ({ agent }, next) => {
-        const decision = await next();
-        if (decision?.kind !== "retry" || !decision.afterMs) return decision;
-        return { ...decision, afterMs: Math.min(decision.afterMs, left(agent)) };
-      },
-      { prepend: true },
-    ),
+    () => [...watched.keys()].forEach(leave),
+    hooks.on("agent/status", ({ agent, status }) => {
+      if (status === "disposed") leave(agent);
+      else if (status === "running" && !watched.has(agent))
+        watched.set(
+          agent,
+          watch(agent, limit, () => over(agent)),
+        );
+    }),
   );
+}
+
+/** From the next event on; the timer stands while the turn waits for a person or a client. */
+function watch(agent: Agent, { clock, ms, ledger }: Omit<TimeLimit, "hooks" | "over">, over: () => void): Unregister {
+  let timer: AbortController | undefined;
+  const look = (): void => {
+    const { isAtWork, spent } = ledger(agent).now();
+    if (!isAtWork) hold();
+    else if (!timer) run(Math.max(0, ms - spent.ms));
+  };
+  const hold = (): void => {
+    timer?.abort();
+    timer = undefined;
+  };
+  const run = (left: number): void => {
+    const mine = (timer = new AbortController());
+    clock.sleep(left, mine.signal).then(
+      () => {
+        if (timer !== mine) return;
+        timer = undefined;
+        if (ledger(agent).now().spent.ms >= ms) over();
+        else look();
+      },
+      () => {},
+    );
+  };
+  const off = agent.session.subscribe(({ type }) => {
+    if (type !== "assistant/chunk") look();
+  });
+  return together(off, hold);
 }

@@ -1,7 +1,7 @@
 /** Ends a turn that has used up what it may use. */
-import { TurnloopError, type Agent, type Clock, type ModelChunk, type Plugin, type ToolExecution } from "../core.ts";
-import { CUT, limitTime, type Account } from "./budget-time.ts";
-import { openLedger, type Price, type Prices, type Spent } from "./ledger.ts";
+import { TurnloopError, type Agent, type Plugin, type ToolExecution } from "../core.ts";
+import { limitTime } from "./budget-time.ts";
+import { openLedger, type Ledger, type Price, type Prices, type Spent } from "./ledger.ts";
 import { checkLimits } from "./limits.ts";
 import { together } from "./together.ts";
 
@@ -25,7 +25,7 @@ export interface BudgetLimits {
 
 /**
  * A turn that would go on, and has used up one of these, ends as `{ kind: "stopped", by: "budget", reason }`, behind a
- * whole step: every call has its result. One that was just about to end by itself ends as what it is. Where a session
+ * whole step, or where its time is over: every call has its result. One that was just about to end by itself ends as what it is. Where a session
  * has used up its budget, its next turns end so too, before anything is sent.
  *
  * The budget is a fold of the log, so it survives reloads. Throws INVALID_OPTIONS.
@@ -49,16 +49,14 @@ export function budget({ prices, per = "turn", ...limits }: BudgetLimits): Plugi
     return ms !== undefined && spent.ms >= ms ? because(`${ms} ms`) : undefined;
   };
 
-  return ({ harness, hooks, tools }) => {
-    const account = accounts(harness.clock, per, cost === undefined ? undefined : prices);
-    const refused = ({ agent, callId }: ToolExecution): string | undefined => {
-      const { cut, ledger } = account(agent);
-      return cut ?? (ledger.place(callId) > (toolCalls ?? Infinity) ? because(`${toolCalls} tool calls`) : undefined);
-    };
+  return ({ harness: { clock, models }, hooks, tools }) => {
+    const ledger = ledgers(per, () => clock.now(), cost === undefined ? undefined : prices);
+    const stop = (agent: Agent, reason: string): unknown => agent.scope?.stop({ by: "budget", reason });
+    const refused = ({ agent, callId }: ToolExecution): string | undefined =>
+      ledger(agent).place(callId) > (toolCalls ?? Infinity) ? because(`${toolCalls} tool calls`) : undefined;
     return together(
       hooks.on("agent/turn-stop", ({ agent, goesOn }) => {
-        const { cut, ledger } = account(agent);
-        const reason = cut ?? (goesOn ? usedUp(ledger.read()) : undefined);
+        const reason = goesOn ? usedUp(ledger(agent).now().spent) : undefined;
         return reason === undefined ? undefined : { stop: { by: "budget", reason } };
       }),
       hooks.on("tools/pre-execute", ({ execution }, next) => {
@@ -67,18 +65,20 @@ export function budget({ prices, per = "turn", ...limits }: BudgetLimits): Plugi
       }),
       // For what no policy is asked about: an approval that was given before.
       tools.guard(refused),
-      ...(ms === undefined ? [] : [limitTime({ harness, hooks, ms, reason: because(`${ms} ms`), account })]),
+      ms === undefined
+        ? () => {}
+        : limitTime({ hooks, clock, ms, ledger, over: (agent) => stop(agent, because(`${ms} ms`)) }),
       hooks.on(
         "model/stream",
         ({ agent, request: { config } }, next) => {
-          const mine = account(agent);
-          const spent = mine.ledger.read();
-          const model = harness.models.get(config.model)?.id ?? config.model;
+          const { spent } = ledger(agent).now();
+          const model = models.get(config.model)?.id ?? config.model;
           const unpriced = spent.unpriced ?? (cost !== undefined && !Object.hasOwn(prices!, model) ? model : undefined);
           if (unpriced !== undefined) throw noPrice(unpriced);
           // This step is under way already.
-          mine.cut = usedUp({ ...spent, steps: spent.steps - 1 });
-          return mine.cut === undefined ? next() : nothing();
+          const reason = usedUp({ ...spent, steps: spent.steps - 1 });
+          if (reason !== undefined) stop(agent, reason);
+          return next();
         },
         { prepend: true },
       ),
@@ -86,21 +86,13 @@ export function budget({ prices, per = "turn", ...limits }: BudgetLimits): Plugi
   };
 }
 
-function accounts(clock: Clock, per: "turn" | "session", prices: Prices | undefined): (agent: Agent) => Account {
-  const known = new WeakMap<Agent, Account>();
+function ledgers(per: "turn" | "session", time: () => number, prices: Prices | undefined): (agent: Agent) => Ledger {
+  const known = new WeakMap<Agent, Ledger>();
   return (agent) => {
-    let account = known.get(agent);
-    if (!account) {
-      const ledger = openLedger(agent.session, per, () => clock.now(), prices);
-      known.set(agent, (account = { ledger, cut: undefined }));
-    }
-    return account;
+    let ledger = known.get(agent);
+    if (!ledger) known.set(agent, (ledger = openLedger(agent.session, per, time, prices)));
+    return ledger;
   };
-}
-
-/** The answer to a request that is not made. */
-async function* nothing(): AsyncGenerator<ModelChunk> {
-  yield CUT;
 }
 
 function checkPrice(price: Price): void {

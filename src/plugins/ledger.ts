@@ -24,14 +24,14 @@ export interface Spent {
 }
 
 export interface Ledger {
-  /** As of now: a copy. */
-  read(): Spent;
+  /** As of now: a copy of what is spent, and whether the open turn is at work. */
+  now(): { readonly spent: Spent; readonly isAtWork: boolean };
   /** The number of a call of the open step among all that count. */
   place(callId: string): number;
 }
 
 /** Of the last turn, or of the whole session but for what it was seeded with. */
-export function openLedger(session: SessionView, per: "turn" | "session", now: () => number, prices?: Prices): Ledger {
+export function openLedger(session: SessionView, per: "turn" | "session", time: () => number, prices?: Prices): Ledger {
   const zero: Readonly<Spent> = { steps: 0, toolCalls: 0, tokens: 0, cost: 0, unpriced: undefined, ms: 0 };
   const spent = { ...zero };
   const places = new Map<string, number>();
@@ -45,12 +45,12 @@ export function openLedger(session: SessionView, per: "turn" | "session", now: (
   let last = 0;
 
   /** A turn is at work unless all that it could do waits for a person or a client. */
-  const settle = (time: number): void => {
+  const settle = (at: number): void => {
     const asking = new Set(waiting.values());
     const isAtWork = isOpen && (waiting.size === 0 || [...begun].some((callId) => !asking.has(callId)));
-    if (isAtWork) since ??= time;
+    if (isAtWork) since ??= at;
     else if (since !== undefined) {
-      spent.ms += Math.max(0, time - since);
+      spent.ms += Math.max(0, at - since);
       since = undefined;
     }
   };
@@ -68,7 +68,7 @@ export function openLedger(session: SessionView, per: "turn" | "session", now: (
     spent.cost += (input * price.input + read + written + (output + reasoning) * price.output) / 1_000_000;
   };
   const take = (event: SessionEvent): void => {
-    const { type, data, time } = event;
+    const { type, data, time: at } = event;
     const payment = paymentIn(event);
     if (payment) pay(payment);
     switch (type) {
@@ -106,14 +106,15 @@ export function openLedger(session: SessionView, per: "turn" | "session", now: (
         waiting.delete(data.id);
         break;
     }
-    if (type !== "assistant/chunk") settle(time);
-    last = time;
+    if (type !== "assistant/chunk") settle(at);
+    last = at;
   };
   const catchUp = follow(session, session.header.seedLength ?? 0, take);
   return {
-    read() {
+    now() {
       catchUp();
-      return { ...spent, ms: spent.ms + (since === undefined ? 0 : Math.max(0, now() - since)) };
+      const ms = spent.ms + (since === undefined ? 0 : Math.max(0, time() - since));
+      return { spent: { ...spent, ms }, isAtWork: since !== undefined };
     },
     place(callId) {
       catchUp();

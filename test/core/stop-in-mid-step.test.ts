@@ -226,9 +226,11 @@ test.each(["cancel", "dispose"] as const)("a %s that comes before the end is str
 
 test("it is weaker than a cancel that came first, an answer that was cut short, and a failure", async () => {
   const cancelled = await scene([{ chunks: [], hang: "deaf" }]);
-  cancelled.agent.on("agent/cancelled", () => void expect(stop(cancelled.agent)).toBe(false));
+  let late: boolean | undefined;
+  cancelled.agent.on("agent/cancelled", () => queueMicrotask(() => (late = stop(cancelled.agent))));
   cancelled.agent.on("step/start", () => cancelled.agent.cancel("mine"));
   expect(await cancelled.say("go")).toEqual({ kind: "aborted", reason: "mine" });
+  expect(late).toBe(false);
 
   const cut = await scene([{ text: "Hel", finish: "max-tokens" }]);
   cut.agent.on("step/end", () => void stop(cut.agent));

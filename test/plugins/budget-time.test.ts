@@ -1,11 +1,11 @@
 /** `budget({ ms })`: time acts in the middle of a step, and the turn still ends as stopped, with nothing dangling. */
-import { budget, retry, toolTimeout, type HarnessOptions } from "turnloop";
+import { budget, memoryStorage, retry, toolTimeout, type HarnessOptions } from "turnloop";
 import type { ScriptedAnswer } from "turnloop/testing";
 import { expect, test } from "vitest";
 import { calls, clientTool, deafBody, resultsOf, tool } from "../support/calls.ts";
 import { testClock } from "../support/clock.ts";
 import { heldTool } from "../support/held.ts";
-import { dataOf, leftBehind, linesOf, scene } from "../support/scene.ts";
+import { leftBehind, linesOf, scene } from "../support/scene.ts";
 import { deferred, endOf, eventOf, snapshotWhere, typesOf } from "../support/wait.ts";
 
 const STOPPED = { kind: "stopped", by: "budget", reason: "the budget of 5000 ms a turn is used up" };
@@ -37,7 +37,7 @@ test.each(["polite", "deaf"] as const)("an answer ends where it is, without its 
   expect(await said).toEqual(STOPPED);
   expect(linesOf(one.session.deriveMessages())).toEqual(["user: go", "assistant: Hel"]);
   expect(typesOf(one.session)).not.toContain("tool/call");
-  expect(signals[0]!.reason).toMatchObject({ code: "BUDGET_EXCEEDED" });
+  expect(signals[0]!.reason).toMatchObject({ code: "TURN_STOPPED", message: STOPPED.reason });
   expect(await one.say("again")).toEqual({ kind: "completed" });
 });
 
@@ -50,7 +50,7 @@ test("a model that has said nothing yet is not waited for, and leaves no message
   expect(typesOf(one.session)).not.toContain("assistant/message");
 });
 
-test("a body is given up, those behind it are refused, and each call has its result", async () => {
+test("a body is given up, those behind it do not begin, and each call has its result", async () => {
   const { body, running } = deafBody();
   const signals: AbortSignal[] = [];
   const one = await stage([calls("work", "slow", "work"), "never"], {
@@ -62,11 +62,48 @@ test("a body is given up, those behind it are refused, and each call has its res
   expect(await said).toEqual(STOPPED);
   expect(resultsOf(one.session)).toMatchObject([
     { tool: "work", says: "done" },
-    { tool: "slow", code: "BUDGET_EXCEEDED" },
-    { tool: "work", fails: `Error: ${STOPPED.reason}` },
+    { tool: "slow", code: "TOOL_ABORTED" },
+    { tool: "work", code: "ABORTED_BEFORE_DISPATCH", fails: expect.stringContaining(STOPPED.reason) as string },
   ]);
   expect(signals[0]!.aborted).toBe(true);
   expect(one.model.requests).toHaveLength(1);
+});
+
+test.each(["agent/pre-step", "prompt/assemble", "agent/request", "agent/step-result", "tools/pre-execute"] as const)(
+  "a hook that hangs is not waited for: %s",
+  async (name) => {
+    const hung = deferred();
+    const one = await stage([calls("work"), "never"]);
+    one.hooks.on(name, () => (hung.resolve(), new Promise<never>(() => {})));
+    const said = one.say("go");
+    await hung.promise;
+    await one.clock.advance(4999);
+    expect(endOf(one.session)).toBeUndefined();
+    await one.clock.advance(1);
+    expect(await said).toEqual(STOPPED);
+  },
+);
+
+test("a storage that hangs before a body is not waited for", async () => {
+  const storage = memoryStorage();
+  const [hung, gate] = [deferred(), deferred()];
+  const one = await stage([calls("work"), "never"], {
+    plugins: [budget({ ms: 3000 })],
+    storage: {
+      ...storage,
+      append: async (batch) => {
+        if (batch.events.some(({ type }) => type === "tool/start")) await (hung.resolve(), gate.promise);
+        return storage.append(batch);
+      },
+    },
+  });
+  one.agent.send("go");
+  await hung.promise;
+  await one.clock.advance(3000);
+  await eventOf(one.session, "turn/end");
+  expect(endOf(one.session)).toMatchObject({ kind: "stopped", by: "budget" });
+  expect(resultsOf(one.session)).toMatchObject([{ tool: "work", code: "TOOL_ABORTED" }]);
+  gate.resolve();
 });
 
 test("it adds up over steps, and each turn has its own", async () => {
@@ -99,7 +136,6 @@ test("a wait for another try is cut short, and no request follows", async () => 
     await one.clock.advance(5000);
     expect(await said).toEqual(STOPPED);
     expect(one.model.requests).toHaveLength(1);
-    expect(dataOf(one.session, "request/failed")).toMatchObject([{ next: "retry", afterMs: 5000 }]);
   }
 });
 
@@ -128,7 +164,7 @@ test("a client's tool is on the clock from the moment that a client has claimed 
   await one.clock.sleeping(5000);
   await one.clock.advance(5000);
   expect(await said).toEqual(STOPPED);
-  expect(resultsOf(one.session)).toMatchObject([{ code: "BUDGET_EXCEEDED" }]);
+  expect(resultsOf(one.session)).toMatchObject([{ code: "TOOL_ABORTED" }]);
   expect(one.agent.interactions).toEqual([]);
 });
 
@@ -157,10 +193,9 @@ test("a body that works beside a call that waits for a person is on the clock", 
   await running;
   await snapshotWhere(one.agent, ({ interactions }) => interactions.length === 1);
   await one.clock.advance(5000);
-  await eventOf(one.session, "tool/result");
-  expect(resultsOf(one.session)).toMatchObject([{ tool: "slow", code: "BUDGET_EXCEEDED" }]);
-  await one.agent.respond("call_1_1_1_0/1", "yes");
   expect(await said).toEqual(STOPPED);
+  expect(resultsOf(one.session)).toMatchObject([{ code: "TOOL_ABORTED" }, { tool: "slow", code: "TOOL_ABORTED" }]);
+  await expect(one.agent.respond("call_1_1_1_0/1", "yes")).rejects.toThrow(/cancelled already/);
 });
 
 test("what a body works beside a call that waits counts against the steps behind it", async () => {
@@ -186,14 +221,15 @@ test("what a body works beside a call that waits counts against the steps behind
 });
 
 test("a model that hears no signal is let go by its iterator", async () => {
+  const asked = deferred();
   const left = deferred();
   const iterator = {
-    next: () => new Promise<never>(() => {}),
+    next: () => (asked.resolve(), new Promise<never>(() => {})),
     return: () => (left.resolve(), Promise.resolve({ done: true as const, value: undefined })),
   };
   const one = await stage([], { model: { id: "m", stream: () => ({ [Symbol.asyncIterator]: () => iterator }) } });
   const said = one.say("go");
-  await one.clock.sleeping(5000);
+  await asked.promise;
   await one.clock.advance(5000);
   await left.promise;
   expect(await said).toEqual(STOPPED);
@@ -244,7 +280,7 @@ test("a turn that is taken up again after a crash goes on with what it had left"
   await clock.advance(1);
   await after.agent.whenIdle();
   expect(endOf(after.session)).toEqual(STOPPED);
-  expect(resultsOf(after.session)).toMatchObject([{ code: "BUDGET_EXCEEDED" }]);
+  expect(resultsOf(after.session)).toMatchObject([{ code: "TOOL_ABORTED" }]);
   await before.dispose();
 });
 

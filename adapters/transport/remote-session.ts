@@ -101,6 +101,7 @@ export function createMirror({ header: raw, id, base, durable, loadEarlier, fail
     loadEarlier: () => (start === 0 ? Promise.resolve() : loadEarlier()),
     at: (seq) => events[seq - start],
     deriveMessages: () => surface.messages(),
+    history: () => surface.events(),
     subscribe: subscribers.subscribe,
   };
 

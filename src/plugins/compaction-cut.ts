@@ -1,5 +1,5 @@
 /** Where a history may be cut, and the events that put something shorter in the place of a part of it. */
-import type { Cite, ContentBlock, Harness, Session, SessionEvent } from "../core.ts";
+import type { ContentBlock, Harness, Session, SessionEvent } from "../core.ts";
 import type { History } from "./history.ts";
 import { shortenContent } from "./tokens.ts";
 
@@ -33,11 +33,7 @@ export function shortenResults(session: Session, nodes: readonly SessionEvent[],
     if (node.type !== "tool/result") continue;
     const content = shortenContent(node.data.content, most);
     if (!content) continue;
-    session.append(
-      "tool/result",
-      { ...node.data, content },
-      { surface: { replace: [node.seq, node.seq] }, cites: [node.seq] },
-    );
+    session.append("tool/result", { ...node.data, content }, { surface: { replace: [node.seq, node.seq] } });
     shortened = true;
   }
   return shortened;
@@ -52,16 +48,5 @@ export function replaceWith(
 ): void {
   const surface = { replace: [nodes[0]!.seq, nodes.at(-1)!.seq] } as const;
   const data = { id: harness.newId(), content, source: { kind: "compaction" } };
-  session.append("context/message", data, { surface, cites: citesOf(nodes) });
-}
-
-/** Their seqs, runs of neighbours as ranges. */
-function citesOf(nodes: readonly SessionEvent[]): Cite[] {
-  const runs: [number, number][] = [];
-  for (const seq of nodes.map((node) => node.seq).toSorted((a, b) => a - b)) {
-    const last = runs.at(-1);
-    if (last && last[1] === seq - 1) last[1] = seq;
-    else runs.push([seq, seq]);
-  }
-  return runs.map(([start, end]) => (start === end ? start : [start, end]));
+  session.append("context/message", data, { surface });
 }

@@ -1,5 +1,5 @@
-/** What a history is made of now, event by event, with the size of each: a fold that looks at each event once. */
-import type { SessionEvent, SessionView } from "../core.ts";
+/** What a history is made of now, event by event, with the size of each, and what the log tells of the whole. */
+import type { SessionEvent, SessionView, Usage } from "../core.ts";
 import { foldOf, type Fold } from "./follow.ts";
 import { tokensIn, usedTokens } from "./tokens.ts";
 
@@ -19,63 +19,62 @@ export interface History {
   readonly route: string | undefined;
 }
 
-interface Folded extends History, Fold {
-  route: string | undefined;
-  total: number;
+/** As the log stands at the call. */
+export function historyOf(session: SessionView): History {
+  const told = toldIn(session);
+  const nodes = session.history();
+  const size = (from: number, to = nodes.length): number => {
+    let sum = 0;
+    for (let i = from; i < to; i += 1) sum += sizeOf(nodes[i]!);
+    return sum;
+  };
+  const { answer, usage } = told;
+  told.answer = undefined;
+  const at = answer ? nodes.indexOf(answer) : -1;
+  // It measured what stood before it, unless that has been replaced since.
+  if (at >= 0 && nodes.slice(0, at).every(({ seq }) => seq < answer!.seq))
+    told.beside = usedTokens(usage!) - size(0, at + 1);
+  return { nodes, total: size(0), size, beside: told.beside, route: told.route };
 }
 
-/** As the log stands at the call. */
-export const historyOf: (session: SessionView) => History = /* @__PURE__ */ foldOf(createHistory, () => 0);
+interface Told extends Fold, Pick<Writable<History>, "beside" | "route"> {
+  /** The last answer that told its usage, until it is looked at. */
+  answer: SessionEvent | undefined;
+  usage: Usage | undefined;
+}
 
-function createHistory(): Folded {
-  let nodes: SessionEvent[] = [];
-  let sizes: number[] = [];
-  let beside: number | undefined;
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-  function place(event: SessionEvent): void {
-    const tokens = tokensOfNode(event);
-    if (event.surface === "append") {
-      nodes.push(event);
-      sizes.push(tokens);
-      history.total += tokens;
-      return;
-    }
-    const [start, end] = event.surface!.replace;
-    const from = nodes.findIndex((node) => node.seq === start);
-    const to = nodes.findIndex((node) => node.seq === end);
-    if (from < 0 || to < from) return;
-    nodes = nodes.toSpliced(from, to - from + 1, event);
-    sizes = sizes.toSpliced(from, to - from + 1, tokens);
-    history.total = history.size(0);
-  }
+const toldIn: (session: SessionView) => Told = /* @__PURE__ */ foldOf(createTold, () => 0);
 
-  const history: Folded = {
+function createTold(): Told {
+  const told: Told = {
+    answer: undefined,
+    usage: undefined,
+    beside: undefined,
     route: undefined,
-    get nodes() {
-      return nodes;
-    },
-    total: 0,
-    size(from, to = nodes.length) {
-      let sum = 0;
-      for (let i = from; i < to; i += 1) sum += sizes[i]!;
-      return sum;
-    },
-    get beside() {
-      return beside;
-    },
     take(event) {
-      if (event.surface !== undefined) place(event);
       if (event.type === "assistant/message" && event.data.usage) {
         const { input, cacheRead = 0 } = event.data.usage;
-        if (input !== undefined || cacheRead > 0) beside = usedTokens(event.data.usage) - history.total;
+        if (input === undefined && cacheRead === 0) return;
+        told.answer = event;
+        told.usage = event.data.usage;
       } else if (event.type === "request/header") {
-        history.route = event.data.header.config.model;
+        told.route = event.data.header.config.model;
       } else if (event.type === "agent/configured") {
-        history.route = event.data.patch.model ?? history.route;
+        told.route = event.data.patch.model ?? told.route;
       }
     },
   };
-  return history;
+  return told;
+}
+
+const sizes = /* @__PURE__ */ new WeakMap<SessionEvent, number>();
+
+function sizeOf(node: SessionEvent): number {
+  let size = sizes.get(node);
+  if (size === undefined) sizes.set(node, (size = tokensOfNode(node)));
+  return size;
 }
 
 function tokensOfNode({ data }: SessionEvent): number {

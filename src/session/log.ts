@@ -179,6 +179,7 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
     },
     at: (seq) => events[seq],
     deriveMessages: () => surface.messages(),
+    history: () => surface.events(),
     subscribe: subscribers.subscribe,
     append(type, data, { surface: op, cites } = {}) {
       if (closed) throw readOnly(closed());
@@ -187,7 +188,7 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
       const own = op === undefined ? undefined : jsonCopy(op);
       const named = cites === undefined ? undefined : jsonCopy(cites);
       checkEnvelope(type, events.length, own, named);
-      return add(type, copy, own, named);
+      return add(type, copy, own, named ?? (own && surface.replaced(own)));
     },
     flush: () => recording.flush(),
   };

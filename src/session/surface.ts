@@ -1,7 +1,7 @@
 /** The surface: the events that make up the history, and the messages that a model reads of them. */
 import { TurnloopError } from "../errors.ts";
 import type { ContentBlock, Message, MessageSource, ToolCallBlock } from "../model/types.ts";
-import type { SessionEvent } from "./types.ts";
+import type { Cite, SessionEvent, SurfaceOp } from "./types.ts";
 
 /** For an event that is a message of the history, behind what is there. */
 export const APPEND = Object.freeze({ surface: "append" as const });
@@ -21,6 +21,10 @@ export interface Surface {
   add(event: SessionEvent): void;
   /** A fresh array of frozen messages: results follow their calls, in call order, each call has one. */
   messages(): Message[];
+  /** The events behind them, in their order: frozen, the same array until it changes. */
+  events(): readonly SessionEvent[];
+  /** The seqs of what a replacement would take the place of, runs of neighbours as ranges. */
+  replaced(op: SurfaceOp): readonly Cite[] | undefined;
 }
 
 /** An event of the history, with the message that it is. */
@@ -31,6 +35,7 @@ interface Node {
 
 export function createSurface(): Surface {
   let nodes: Node[] = [];
+  let events: readonly SessionEvent[] | undefined;
   let settled: Message[] = [];
   let group: OpenGroup | undefined;
   const started = new Set<string>();
@@ -108,6 +113,7 @@ export function createSurface(): Surface {
       if (event.type === "tool/start") started.add(event.data.callId);
       else if (event.type === "turn/end") settle();
       if (event.surface === undefined) return;
+      events = undefined;
       const node: Node = { event, message: toMessage(event) };
       if (event.surface === "append") {
         nodes.push(node);
@@ -130,7 +136,24 @@ export function createSurface(): Surface {
       const answered = calls.flatMap((call) => results.get(call.callId) ?? []);
       return [...settled, message, ...answered, ...after];
     },
+
+    events: () => (events ??= Object.freeze(nodes.map((node) => node.event))),
+
+    replaced(op) {
+      const found = op === "append" ? undefined : range(...op.replace);
+      return found && runsOf(nodes.slice(found[0], found[1] + 1).map((node) => node.event.seq));
+    },
   };
+}
+
+function runsOf(seqs: readonly number[]): readonly Cite[] {
+  const runs: [number, number][] = [];
+  for (const seq of seqs.toSorted((a, b) => a - b)) {
+    const last = runs.at(-1);
+    if (last && last[1] === seq - 1) last[1] = seq;
+    else runs.push([seq, seq]);
+  }
+  return Object.freeze(runs.map((run) => (run[0] === run[1] ? run[0] : Object.freeze(run))));
 }
 
 function isCited(event: SessionEvent, seq: number): boolean {

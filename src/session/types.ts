@@ -67,6 +67,8 @@ export interface SessionView {
   at(seq: number): SessionEvent | undefined;
   /** The history as a model sees it: a fresh array of shared, frozen messages. */
   deriveMessages(): Message[];
+  /** The events that it is made of, in its order: frozen, kept until it changes. A summary stands where its range did. */
+  history(): readonly SessionEvent[];
   /**
    * Replays from `from` (default: the next seq), then follows, synchronously and in order: no gap, no
    * duplicate. A listener that throws is reported and disturbs nobody.
@@ -79,7 +81,8 @@ export interface Session extends SessionView {
   readonly openedAt: number;
   /**
    * Appends one event and returns it as it is in the log: copied, frozen, numbered. An append from inside
-   * a listener commits at once; its own notification waits for the running one to end.
+   * a listener commits at once; its own notification waits for the running one to end. Without `cites` an event that
+   * replaces others cites those.
    *
    * Throws INVALID_CONTENT (not JSON, or not what this type holds), INVALID_SURFACE, MISPLACED_EVENT (only
    * bookkeeping may stand between turns) or READ_ONLY; the log is then as it was.

@@ -200,11 +200,9 @@ describe("replacing", () => {
 
   local("#225 cites must cover every message that is replaced", async () => {
     const session = await sessionOf(plainTurn(1), turnStart(2), user("question 2"));
-    for (const cites of [undefined, [], [1], [3], [[1, 2]]] as const) {
+    for (const cites of [[], [1], [3], [[1, 2]]] as const) {
       const { type, data } = context("sum");
-      expect(refusal(session, { type, data, surface: { replace: [1, 3] }, ...(cites && { cites }) })).toBe(
-        "INVALID_SURFACE",
-      );
+      expect(refusal(session, { type, data, surface: { replace: [1, 3] }, cites })).toBe("INVALID_SURFACE");
     }
     expect(refusal(session, summary("one by one", [1, 3], [3, 1]))).toBeUndefined();
     append(session, turnEnd(2));
@@ -306,4 +304,39 @@ describe("replacing", () => {
       await dispose();
     },
   );
+});
+
+describe("what a history is made of", () => {
+  local("#225 D7 a replacement without cites cites what it replaces, runs of neighbours as ranges", async () => {
+    const session = await sessionOf(callsTurn, turnEnd(1));
+    const types = (): string[] => session.history().map(({ seq, type }) => `${seq} ${type}`);
+    expect(types()).toEqual([
+      "1 user/message",
+      "3 assistant/message",
+      "8 tool/result",
+      "9 tool/result",
+      "12 assistant/message",
+    ]);
+    const before = session.history();
+    expect(session.history()).toBe(before);
+    expect(Object.isFrozen(before)).toBe(true);
+    append(session, turnStart(2));
+    expect(session.history()).toBe(before);
+    const { data } = context("s", "summary");
+    const event = session.append("context/message", data as never, { surface: { replace: [1, 9] } });
+    expect(event.cites).toEqual([1, 3, [8, 9]]);
+    expect(types()).toEqual([`${event.seq} context/message`, "12 assistant/message"]);
+    append(session, turnEnd(2));
+  });
+
+  local("#225 a range that is not there is refused, cites or not", async () => {
+    const session = await sessionOf(callsTurn, turnEnd(1), turnStart(2));
+    expect(
+      refusal(
+        session,
+        line("context/message", context("s", "summary").data as never, { surface: { replace: [2, 9] } }),
+      ),
+    ).toBe("INVALID_SURFACE");
+    append(session, turnEnd(2));
+  });
 });

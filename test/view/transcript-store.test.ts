@@ -36,6 +36,7 @@ function watched(session: SessionView, start = 0): Watched {
       return seq < view.start ? undefined : session.at(seq);
     },
     deriveMessages: () => session.deriveMessages(),
+    history: () => session.history(),
     subscribe(listener, options) {
       const off = session.subscribe(listener, options);
       followers += 1;

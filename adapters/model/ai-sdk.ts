@@ -22,6 +22,8 @@ export interface AiSdkModelOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** In tokens. */
   readonly contextWindow?: number;
+  /** False for a model that cannot answer in JSON of a schema: `standard()` then has it call a tool. Default true. */
+  readonly structuredOutput?: boolean;
   /** Tools that the provider runs itself, such as `{ search: openai.tools.webSearch() }`, by name. */
   readonly providerTools?: Readonly<Record<string, unknown>>;
   /** Each distinct warning of the provider, once. Default: `console.warn`. */
@@ -50,7 +52,7 @@ interface LanguageModel {
 export function aiSdkModel(model: unknown, options: AiSdkModelOptions = {}): Model {
   const languageModel = checked(model);
   const { specificationVersion: version, provider, modelId } = languageModel;
-  const { headers, contextWindow } = options;
+  const { headers, contextWindow, structuredOutput } = options;
   const id = options.id ?? `${provider.split(".")[0]}/${modelId}`;
   const extras: Extras = { modelId: id, version, headers, providerTools: providerToolsOf(options.providerTools) };
   // eslint-disable-next-line no-console -- the way to tell a developer, until `onWarning` is given
@@ -88,7 +90,12 @@ export function aiSdkModel(model: unknown, options: AiSdkModelOptions = {}): Mod
     }
   }
 
-  return { id, ...(contextWindow === undefined ? undefined : { contextWindow }), stream };
+  return {
+    id,
+    ...(contextWindow === undefined ? undefined : { contextWindow }),
+    ...(structuredOutput === undefined ? undefined : { structuredOutput }),
+    stream,
+  };
 }
 
 const ABORTED: ModelChunk = { type: "finish", reason: { kind: "aborted" } };

@@ -9,6 +9,8 @@ export interface Model {
   readonly id: string;
   /** In tokens, where it is known. */
   readonly contextWindow?: number;
+  /** False: it cannot answer in JSON of a schema by itself, and `outputTool` has it call a tool. Default true. */
+  readonly structuredOutput?: boolean;
   /**
    * Answers one request. The request is deeply frozen. Chunks may come one by one or in arrays.
    *

@@ -12,7 +12,7 @@ import {
 import { foldOf, type Fold } from "./follow.ts";
 
 export interface OutputToolOptions {
-  /** The routes of models that need it. Default: all. */
+  /** The routes of models that need it. Default: those whose model says `structuredOutput: false`. */
   readonly models?: readonly string[];
   /** Default: `final_answer`. */
   readonly name?: string;
@@ -27,7 +27,9 @@ const DESCRIPTION = "Gives the final answer. Call it once, when everything else 
 export function outputTool({ models, name = "final_answer" }: OutputToolOptions = {}): Plugin {
   if (!/^[\w-]{1,64}$/.test(name)) throw new TurnloopError("INVALID_OPTIONS", "`name` must be the name of a tool");
 
-  return ({ hooks }) => {
+  return ({ hooks, harness }) => {
+    const isNeeded = (route = ""): boolean =>
+      models ? models.includes(route) : harness.models.get(route)?.structuredOutput === false;
     const end = new AbortController();
     const { signal } = end;
     /** Where the tool is shown, and whether what it takes is in a field of its own. */
@@ -40,7 +42,7 @@ export function outputTool({ models, name = "final_answer" }: OutputToolOptions 
         const { session } = context;
         const schema = session && wantedIn(session).open;
         if (session) shown.delete(session);
-        if (!session || !schema || (models && !models.includes(assembly.variables["model"] ?? ""))) return assembly;
+        if (!session || !schema || !isNeeded(assembly.variables["model"])) return assembly;
         const wrapped = schema["type"] !== "object";
         shown.set(session, { wrapped });
         const tool: ToolSchema = { name, description: DESCRIPTION, parameters: wrapped ? wrap(schema) : schema };

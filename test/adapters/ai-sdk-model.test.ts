@@ -24,7 +24,9 @@ test("the id is the provider's family and the model's name, unless one is given"
   expect(aiSdkModel(openai.responses("gpt-5.5")).id).toBe("openai/gpt-5.5");
   expect(aiSdkModel(openai.chat("gpt-5.5")).id).toBe("openai/gpt-5.5");
   expect(aiSdkModel(languageModel(), { id: "mine", contextWindow: 9 })).toMatchObject({ id: "mine", contextWindow: 9 });
-  expect("contextWindow" in aiSdkModel(languageModel())).toBe(false);
+  expect(aiSdkModel(languageModel(), { structuredOutput: false })).toMatchObject({ structuredOutput: false });
+  for (const field of ["contextWindow", "structuredOutput"])
+    expect(field in aiSdkModel(languageModel()), field).toBe(false);
 });
 
 test("settings of the call reach the model, and nothing is sent that was not set", async () => {

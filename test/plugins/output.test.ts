@@ -1,5 +1,5 @@
 /** Structured results: `run` with `output`, natively or by a tool. */
-import { outputTool, run, type HarnessOptions, type JsonSchema, type RunOptions } from "turnloop";
+import { outputTool, run, standard, type HarnessOptions, type JsonSchema, type RunOptions } from "turnloop";
 import { scriptedModel, type ScriptedAnswer } from "turnloop/testing";
 import { expect, expectTypeOf, test } from "vitest";
 import * as z from "zod";
@@ -219,7 +219,7 @@ const answer = (args: unknown): ScriptedAnswer => ({ ...calls({ name: "final_ans
 test("by a tool: the call is the answer, and other tools come before it", async () => {
   const { agent, model, session } = await talking([calls("look"), answer(paris), "fine"], {
     tools: [tool("look")],
-    plugins: [outputTool()],
+    plugins: [outputTool({ models: ["scripted/model"] })],
   });
   expect((await run(agent, "Where?", { output: City }).result).output).toEqual(paris);
   expect(model.requests[1]!.tools!.map(({ name }) => name)).toEqual(["look", "final_answer"]);
@@ -234,7 +234,7 @@ test("by a tool: the call is the answer, and other tools come before it", async 
 
 test("by a tool: what is no object has a field of its own, and a wrong answer is repaired", async () => {
   const { agent, model } = await talking([answer({ value: "many" }), answer({ value: [1, 2] })], {
-    plugins: [outputTool()],
+    plugins: [outputTool({ models: ["scripted/model"] })],
   });
   expect((await run(agent, "Which?", { output: z.array(z.number()) }).result).output).toEqual([1, 2]);
   expect(model.requests[1]!.tools![0]!.parameters).toMatchObject({ properties: { value: { type: "array" } } });
@@ -242,7 +242,10 @@ test("by a tool: what is no object has a field of its own, and a wrong answer is
 
 test("by a tool: a call beside others is too early", async () => {
   const early = calls({ name: "final_answer", args: { city: "?", people: 0 } }, "look");
-  const { agent, session } = await talking([early, answer(paris)], { tools: [tool("look")], plugins: [outputTool()] });
+  const { agent, session } = await talking([early, answer(paris)], {
+    tools: [tool("look")],
+    plugins: [outputTool({ models: ["scripted/model"] })],
+  });
   expect((await run(agent, "Where?", { output: City }).result).output).toEqual(paris);
   expect(dataOf(session, "tool/call").map(({ name }) => name)).toEqual(["look"]);
   expect(linesOf(session.deriveMessages()).filter((line) => line.includes("?"))).toEqual(["user: Where?"]);
@@ -251,11 +254,23 @@ test("by a tool: a call beside others is too early", async () => {
 test("by a tool only where a model needs it; taken away, all is as before", async () => {
   const { agent, model, harness } = await talking([json, json], { plugins: [outputTool({ models: ["weak"] })] });
   await run(agent, "Where?", { output: City }).result;
-  const off = harness.use(outputTool());
+  const off = harness.use(outputTool({ models: ["scripted/model"] }));
   off();
   await run(agent, "Where?", { output: City }).result;
   for (const { config, tools } of model.requests) {
     expect(config.responseFormat).toBeDefined();
     expect(tools).toBeUndefined();
   }
+});
+
+test("by a tool as `standard` does it: for the models that say so, and for no others", async () => {
+  const [weak, able] = [scriptedModel([answer(paris), answer(paris)]), scriptedModel([json])];
+  const plugins = [standard()];
+  const { agent } = await staged({ model: { ...weak, structuredOutput: false }, models: { able }, plugins });
+  expect((await run(agent, "Where?", { output: City }).result).output).toEqual(paris);
+  agent.configure({ model: "able" });
+  expect((await run(agent, "Where?", { output: City }).result).output).toEqual(paris);
+  expect(weak.requests[0]!.tools!.map(({ name }) => name)).toEqual(["final_answer"]);
+  expect(able.requests[0]!.tools).toBeUndefined();
+  expect(able.requests[0]!.config.responseFormat).toBeDefined();
 });

@@ -6,8 +6,9 @@ import {
   type ElicitResult,
   type ListChangedHandlers,
 } from "@modelcontextprotocol/client";
-import { messageOf, TurnloopError } from "../src/core.ts";
-import { httpTransport, LOST, type Address } from "./mcp-transport.ts";
+import { messageOf, TurnloopError, type Clock } from "../src/core.ts";
+import { NO_TIMEOUT } from "./mcp-calls.ts";
+import { httpTransport, LOST, TOO_LARGE, type Address } from "./mcp-transport.ts";
 
 export type McpSource =
   | Address
@@ -17,9 +18,11 @@ export type McpSource =
 export interface Connection {
   /** Connected, and its lists read. Callers that come meanwhile share one attempt. Rejects MCP_UNAVAILABLE. */
   client(): Promise<Client>;
+  /** The same for who only wants what is there: never rejects, and does not wait for a server that is known to be away. */
+  ready(): Promise<void>;
   /**
    * Asks the server something. Rejects MCP_UNAVAILABLE, MCP_DISCONNECTED when it was lost meanwhile (the next caller
-   * makes a new connection), and with what the server says.
+   * makes a new connection), MCP_TOO_LARGE, and with what the server says.
    */
   use<T>(signal: AbortSignal, ask: (client: Client) => Promise<T>): Promise<T>;
   close(): void;
@@ -27,26 +30,49 @@ export interface Connection {
 
 export interface ConnectionHost {
   elicit(request: ElicitRequest): Promise<ElicitResult>;
-  /** Reads what the server has, at first and after each change. */
-  list(client: Client): Promise<void>;
+  /** Reads what the server has, at first and after each change. The signal gives it up. */
+  list(client: Client, signal: AbortSignal): Promise<void>;
   /** Once an outage. */
   unavailable(cause: unknown): void;
 }
 
-/** A server that does not even say hello in this time is away. Milliseconds. */
-const HELLO_MS = 10_000;
+/** A server that has not said hello, or what it has, in this time is away. Milliseconds. */
+const PATIENCE_MS = 10_000;
 
-export function createConnection(source: McpSource, host: ConnectionHost): Connection {
+export function createConnection(source: McpSource, clock: Clock, host: ConnectionHost): Connection {
   let current: Promise<Client> | undefined;
   let opened: { readonly client: Client; readonly attempt: Promise<Client> } | undefined;
   let closed = false;
   let told = false;
   const ended = new AbortController();
 
+  /** What is not done in time is given up, whether the library heeds that or not. */
+  async function patiently<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const done = new AbortController();
+    const late = new AbortController();
+    const given = AbortSignal.any([late.signal, ended.signal]);
+    const { promise: never, reject } = Promise.withResolvers<never>();
+    given.addEventListener("abort", () => reject(given.reason), { once: true });
+    clock.sleep(PATIENCE_MS, AbortSignal.any([done.signal, ended.signal])).then(
+      () => late.abort(new TurnloopError("MCP_UNAVAILABLE", `it has said nothing in ${PATIENCE_MS} ms`)),
+      () => {},
+    );
+    try {
+      return await Promise.race([work(given), never]);
+    } finally {
+      done.abort();
+    }
+  }
+
   async function open(): Promise<Client> {
     try {
       const client = "url" in source ? await dial(source) : adopt(source.client as Client);
-      await host.list(client);
+      try {
+        await patiently((signal) => host.list(client, signal));
+      } catch (cause) {
+        if ("url" in source) void client.close().catch(() => {});
+        throw cause;
+      }
       // Taken back meanwhile: nobody else will close it.
       if (closed && "url" in source) void client.close();
       told = false;
@@ -63,15 +89,15 @@ export function createConnection(source: McpSource, host: ConnectionHost): Conne
       { name: "turnloop", version: "0.1.0" },
       {
         capabilities: { elicitation: { form: {} } },
-        versionNegotiation: { mode: "auto", probe: { timeoutMs: HELLO_MS } },
+        versionNegotiation: { mode: "auto", probe: { timeoutMs: NO_TIMEOUT } },
         listChanged: listening(() => follow(client)),
       },
     );
     client.setRequestHandler("elicitation/create", host.elicit);
     try {
-      await client.connect(httpTransport(at), { timeout: HELLO_MS, signal: ended.signal });
+      await patiently((signal) => client.connect(httpTransport(at), { timeout: NO_TIMEOUT, signal }));
     } catch (error) {
-      await client.close().catch(() => {});
+      void client.close().catch(() => {});
       throw error;
     }
     // The stream of changes has ended: what changes from now on would not be heard.
@@ -99,7 +125,7 @@ export function createConnection(source: McpSource, host: ConnectionHost): Conne
     if (reading.has(client)) return void reading.set(client, "again");
     do {
       reading.set(client, "once");
-      await host.list(client).catch(() => lose(client));
+      await patiently((signal) => host.list(client, signal)).catch(() => lose(client));
     } while (reading.get(client) === "again" && !closed);
     reading.delete(client);
   }
@@ -133,11 +159,22 @@ export function createConnection(source: McpSource, host: ConnectionHost): Conne
       }
       return current;
     },
+    async ready() {
+      const isAway = told;
+      const attempt = connection.client().then(
+        () => {},
+        () => {},
+      );
+      if (!isAway) await attempt;
+    },
     async use(signal, ask) {
       const client = await connection.client();
       try {
         return await ask(client);
       } catch (cause) {
+        if (ProtocolError.isInstance(cause) && cause.code === TOO_LARGE) {
+          throw new TurnloopError("MCP_TOO_LARGE", cause.message, { cause });
+        }
         if (signal.aborted || !isLost(cause)) throw cause;
         lose(client);
         const message = `the server was lost meanwhile, and may have done what it was asked: ${messageOf(cause)}`;

@@ -28,9 +28,9 @@ export interface Server {
 }
 
 /** The server's own tools first: of two that share a name, the first is taken. */
-export async function offeredTools(client: Client, server: Server): Promise<Offered[]> {
+export async function offeredTools(client: Client, server: Server, signal: AbortSignal): Promise<Offered[]> {
   const has = client.getServerCapabilities() ?? {};
-  const fresh = { cacheMode: "refresh" } as const;
+  const fresh = { cacheMode: "refresh", timeout: NO_TIMEOUT, signal } as const;
   const tools = has.tools ? (await client.listTools(undefined, fresh)).tools : [];
   const prompts = has.prompts ? (await client.listPrompts(undefined, fresh)).prompts : [];
   return [
@@ -45,6 +45,9 @@ export async function offeredTools(client: Client, server: Server): Promise<Offe
   ];
 }
 
+/** What is longer tells a model nothing, and is sent with each request. */
+const MAX_DESCRIPTION = 10_000;
+
 function offer(server: Server, own: string, what: unknown, define: (name: string) => ToolDefinition): Offered {
   const name = `${server.name}_${own}`.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64);
   return { name, as: JSON.stringify(what), define: () => define(name) };
@@ -54,7 +57,7 @@ function serverTool({ connection, calls, maxChars }: Server, name: string, tool:
   const { title, description, inputSchema, annotations = {} } = tool;
   return defineTool({
     name,
-    description: description ?? title ?? tool.name,
+    description: (description ?? title ?? tool.name).slice(0, MAX_DESCRIPTION).toWellFormed(),
     inputSchema,
     readOnly: annotations.readOnlyHint === true,
     idempotent: annotations.idempotentHint === true,
@@ -133,7 +136,9 @@ function getPrompt(
   );
   return defineTool({
     name,
-    description: `Gives the instructions that ${server} has prepared for a task:\n${list.join("\n")}`,
+    description: `Gives the instructions that ${server} has prepared for a task:\n${list.join("\n")}`
+      .slice(0, MAX_DESCRIPTION)
+      .toWellFormed(),
     inputSchema: {
       type: "object",
       properties: {

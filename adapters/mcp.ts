@@ -1,5 +1,4 @@
 /** `turnloop/mcp`: the tools, resources and prompts of an MCP server, as a plugin. */
-import type { Client } from "@modelcontextprotocol/client";
 import { messageOf, TurnloopError, type Plugin, type Unregister } from "../src/core.ts";
 import { createConnection, type McpSource } from "./mcp-connection.ts";
 import { createCalls } from "./mcp-calls.ts";
@@ -14,15 +13,19 @@ export type McpServer = McpSource & {
   readonly maxChars?: number;
 };
 
+/** Of one server. What is more is left out. */
+const MAX_TOOLS = 500;
+
 /**
- * Offers what a server has. It is connected to when the first agent is made, by streamable HTTP at `url`; a `client`
+ * Offers what a server has. It is connected to when the first agent is made, and
+ * waited for (10 seconds at most) before a turn begins or goes on, by streamable HTTP at `url`; a `client`
  * of one's own comes connected (by stdio, say), and stays its owner's to close. `headers` is asked for each request.
  *
  * - Each tool of the server is a tool here. With resources there are `<name>_list_resources` and
  *   `<name>_read_resource`, with prompts `<name>_get_prompt`. Changes are followed from step to step.
  * - The server's hints are believed: `readOnlyHint` and `idempotentHint` become `readOnly` and `idempotent`.
  * - What the server asks of a person in a call is an interaction of the kind `question`; see `McpQuestion`.
- * - A server that is away fails its calls, and nothing else; each message and each call tries to reach it again.
+ * - A server that is away fails its calls, and nothing else; each turn and each call tries to reach it again.
  *   No call is made twice.
  *
  * Throws INVALID_OPTIONS. Reports MCP_UNAVAILABLE once an outage, and MCP_TOOL_SKIPPED. Calls fail MCP_UNAVAILABLE,
@@ -39,46 +42,60 @@ export function mcp(server: McpServer): Plugin {
   }
 
   return ({ harness, hooks, tools }) => {
-    const report = (code: string, message: string, cause: unknown): void =>
-      harness.report({ code, message: `${message}: ${messageOf(cause)}`, cause });
     let over = false;
     const registered = new Map<string, { readonly as: string; readonly off: Unregister }>();
     const calls = createCalls(name);
-    const connection = createConnection(server, {
+    const connection = createConnection(server, harness.clock, {
       elicit: calls.elicit,
-      list: async (client) => enter(await offeredTools(client, { name, maxChars, connection, calls })),
-      unavailable: (cause) => report("MCP_UNAVAILABLE", `the MCP server "${name}" cannot be reached`, cause),
+      list: async (client, signal) => enter(await offeredTools(client, { name, maxChars, connection, calls }, signal)),
+      unavailable: (cause) =>
+        harness.report({
+          code: "MCP_UNAVAILABLE",
+          message: `the MCP server "${name}" cannot be reached: ${messageOf(cause)}`,
+          cause,
+        }),
     });
 
     /** What has not changed stays, so that the model's tools change only when the server's do. */
     function enter(offered: readonly Offered[]): void {
       if (over) return;
-      // Of two with one name, the first.
-      const wanted = new Map(offered.toReversed().map((one) => [one.name, one]));
+      const wanted = new Map<string, Offered>();
+      const left: string[] = [];
+      for (const one of offered) {
+        if (wanted.has(one.name)) left.push(`another tool is named ${one.name}`);
+        else if (wanted.size >= MAX_TOOLS) left.push(`it has more than ${MAX_TOOLS} tools`);
+        else wanted.set(one.name, one);
+      }
       for (const [tool, { as, off }] of registered) {
         if (wanted.get(tool)?.as === as) continue;
         off();
         registered.delete(tool);
       }
-      for (const one of wanted.values()) if (!registered.has(one.name)) register(one);
-    }
-
-    function register({ name: tool, as, define }: Offered): void {
-      try {
-        registered.set(tool, { as, off: tools.register(define()) });
-      } catch (cause) {
-        report("MCP_TOOL_SKIPPED", `a tool of the MCP server "${name}" was left out`, cause);
+      for (const one of wanted.values()) {
+        if (registered.has(one.name)) continue;
+        try {
+          registered.set(one.name, { as: one.as, off: tools.register(one.define()) });
+        } catch (cause) {
+          left.push(messageOf(cause));
+        }
       }
+      for (const why of new Set(left)) skip(why);
     }
 
-    // A failure has been reported, and concerns nobody who only waits.
-    const ready = (): Promise<Client | undefined> => connection.client().catch(() => undefined);
+    /** Told once, however often the list is read. */
+    const skipped = new Set<string>();
+    function skip(why: string): void {
+      if (skipped.has(why)) return;
+      skipped.add(why);
+      harness.report({
+        code: "MCP_TOOL_SKIPPED",
+        message: `a tool of the MCP server "${name}" was left out: ${why}`,
+      });
+    }
+
     const offs = [
-      hooks.on("agent/created", () => void ready()),
-      hooks.on("agent/prompt-submit", async (_, next) => {
-        await ready();
-        return next();
-      }),
+      hooks.on("agent/created", () => void connection.ready()),
+      hooks.on("agent/turn-start", connection.ready),
     ];
     return () => {
       over = true;

@@ -44,6 +44,11 @@ export interface HookMap {
   /** The live twin of an error in a `turn/end`, once per failure. `step` is 0 outside a step. */
   "agent/error": Emit<{ readonly agent: Agent; readonly turn: number; readonly step: number; readonly error: Error }>;
 
+  /**
+   * At the beginning of every turn, and when one goes on that was parked or cut short, before anything of it runs:
+   * what its tools or its model need may be waited for here. A failure is reported, and the turn runs.
+   */
+  "agent/turn-start": Parallel<{ readonly agent: Agent; readonly turn: number; readonly signal: AbortSignal }>;
   /** May replace a message, add context behind it, or block it. */
   "agent/prompt-submit": Waterfall<
     {

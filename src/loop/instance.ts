@@ -2,7 +2,7 @@
 import type { Activity } from "../agent/activity.ts";
 import type { AgentCore } from "../agent/agent.ts";
 import type { Agent } from "../agent/types.ts";
-import type { Report } from "../errors.ts";
+import { messageOf, type Report } from "../errors.ts";
 import type { Dispatch } from "../hooks/hooks.ts";
 import type { AtTurn } from "../hooks/map.ts";
 import type { Desk } from "../interaction/desk.ts";
@@ -73,6 +73,18 @@ export interface Turn {
 /** Where a turn is, for its hooks. */
 export function at(turn: Turn, step = turn.instance.log.state.open?.steps ?? 0): AtTurn {
   return { agent: turn.instance.agent, turn: turn.number, step, signal: turn.activity.signal };
+}
+
+/** Waits for what the turn needs. Whatever else comes of that is no reason not to run it. */
+export async function prepare({ instance, activity, number: turn }: Turn): Promise<void> {
+  const { agent, hooks, report } = instance;
+  try {
+    await activity.wait(hooks.parallel("agent/turn-start", { agent, turn, signal: activity.signal }));
+  } catch (cause) {
+    activity.check();
+    const message = `a listener of agent/turn-start failed: ${messageOf(cause)}`;
+    report({ code: "LISTENER_FAILED", message, cause, sessionId: agent.id });
+  }
 }
 
 /** Appends, unless the turn was stopped; and throws when it was, or when what heard it has stopped it. */

@@ -7,7 +7,7 @@ import { queuedMessages, type InboxEntry } from "../session/state.ts";
 import { APPEND } from "../session/surface.ts";
 import type { TurnEndReason } from "../session/types.ts";
 import type { CheckedContext } from "../tools/types.ts";
-import { write, type Turn } from "./instance.ts";
+import { prepare, write, type Turn } from "./instance.ts";
 import { contextOf } from "./waiting.ts";
 
 /** Opens the turn, and puts what it took before the hooks. Answers with an end when all of it was blocked. */
@@ -21,6 +21,7 @@ export async function beginTurn(turn: Turn): Promise<TurnEndReason | undefined> 
     trigger: Object.freeze(first ? { kind: "message", source: first.source } : { kind: "continue", source: SELF }),
     messages: Object.freeze(taken.map((entry) => entry.id)),
   });
+  if (turn.instance.hooks.heard("agent/turn-start")) await prepare(turn);
   let blocked: string | undefined;
   let allowed = taken.length === 0;
   for (const entry of taken) {

@@ -2,7 +2,7 @@
 import { TurnloopError } from "../errors.ts";
 import { lastStep } from "../session/resume.ts";
 import type { TurnEndReason } from "../session/types.ts";
-import type { Turn } from "./instance.ts";
+import { prepare, type Turn } from "./instance.ts";
 import { takenMessages } from "./prompts.ts";
 import { conclude } from "./step.ts";
 import { writeWaiting } from "./waiting.ts";
@@ -15,6 +15,7 @@ export async function takeUp(turn: Turn): Promise<TurnEndReason | undefined> {
   if (open.cancelled !== undefined) activity.stop({ kind: "aborted", reason: open.cancelled });
   activity.check();
   await markStored(turn);
+  if (instance.hooks.heard("agent/turn-start")) await prepare(turn);
   // It goes on among its calls.
   if (open.step) return undefined;
   if (open.steps === 0) return takenMessages(turn);

@@ -1,7 +1,7 @@
 /** A real MCP server on the loopback, which can be killed and started again. */
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Readable } from "node:stream";
+import { pipeline, Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
 
 export interface Loopback {
@@ -35,9 +35,8 @@ export async function serve(handle: (request: Request) => Promise<Response>): Pr
       outgoing.writeHead(answer.status, Object.fromEntries(answer.headers));
       if (!answer.body) return void outgoing.end();
       outgoing.flushHeaders();
-      Readable.fromWeb(answer.body as ReadableStream)
-        .on("error", () => outgoing.destroy())
-        .pipe(outgoing);
+      // When one end is gone, so is the other.
+      pipeline(Readable.fromWeb(answer.body as ReadableStream), outgoing, () => outgoing.destroy());
     });
     await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
     ({ port } = server.address() as AddressInfo);

@@ -2,79 +2,14 @@
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import {
-  acceptedContent,
-  createMcpHandler,
-  inputRequired,
-  McpServer,
-  WebStandardStreamableHTTPServerTransport,
-} from "@modelcontextprotocol/server";
-import { TurnloopError, type Agent, type HarnessOptions } from "turnloop";
+import { acceptedContent, inputRequired } from "@modelcontextprotocol/server";
+import { TurnloopError } from "turnloop";
 import { mcp } from "turnloop/mcp";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { z } from "zod";
 import { calls, resultsOf } from "../support/calls.ts";
-import { scene, type Scene } from "../support/scene.ts";
-import { deferred, snapshotWhere } from "../support/wait.ts";
-import { serve, type Loopback } from "./mcp-server.ts";
-
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const one of undo.splice(0).toReversed()) await one();
-});
-
-type Setup = (server: McpServer) => void;
-
-function made(setup: Setup): McpServer {
-  const server = new McpServer({ name: "sea", version: "1.0.0" });
-  setup(server);
-  return server;
-}
-
-/** Of the newest protocol, without sessions: each request has a server of its own. */
-async function modern(setup: Setup): Promise<Loopback & { readonly changed: () => void }> {
-  const handler = createMcpHandler(() => made(setup));
-  const loopback = await serve((request) => handler.fetch(request));
-  undo.push(async () => {
-    await handler.close();
-    await loopback.kill();
-  });
-  return { ...loopback, changed: () => handler.notify.toolsChanged() };
-}
-
-/** Of the protocol before it: one session, one server. */
-async function legacy(setup: Setup): Promise<Loopback & { readonly server: McpServer }> {
-  const server = made(setup);
-  const transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => crypto.randomUUID() });
-  await server.connect(transport);
-  const loopback = await serve((request) => transport.handleRequest(request));
-  undo.push(async () => {
-    await server.close();
-    await loopback.kill();
-  });
-  return { ...loopback, server };
-}
-
-async function stage(answers: Parameters<typeof scene>[0], options: HarnessOptions): Promise<Scene> {
-  const one = await scene(answers, options);
-  undo.push(() => one.harness.dispose());
-  return one;
-}
-
-const look: Setup = (server) =>
-  server.registerTool(
-    "look",
-    { description: "Looks", inputSchema: z.object({ at: z.string() }), annotations: { readOnlyHint: true } },
-    ({ at }) => ({ content: [{ type: "text", text: `blue ${at}` }] }),
-  );
-
-/** When a question is open: answers it. */
-async function answerNext(agent: Agent, value: Parameters<Agent["respond"]>[1]): Promise<unknown> {
-  await snapshotWhere(agent, ({ interactions }) => interactions.length > 0);
-  const [open] = agent.interactions;
-  await agent.respond(open!.id, value);
-  return open!.payload;
-}
+import { deferred } from "../support/wait.ts";
+import { answerNext, legacy, look, modern, stage, undo, type Setup } from "./mcp-stage.ts";
 
 test("the tools of a server are there at the first request, and run", async () => {
   const { url, seen } = await modern(look);
@@ -188,6 +123,9 @@ test.each([
   [{ port: "Chania" }, "anchored at Chania"],
   ["Chania", "anchored at Chania"],
   [null, "adrift"],
+  [{ action: "accept", content: { port: "Chania" } }, "anchored at Chania"],
+  [{ action: "decline" }, "adrift"],
+  [{ action: "cancel" }, "adrift"],
 ])("a question of the server is an interaction: %j makes it %s", async (answer, says) => {
   const { url } = await modern(asking);
   const one = await stage([calls("sea_anchor"), "done"], { plugins: [mcp({ name: "sea", url })] });

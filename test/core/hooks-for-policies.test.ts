@@ -1,9 +1,9 @@
 /** What policies need of the hooks: whatever the listeners in front decide is seen by those behind, and by the body. */
-import { createHarness, memoryStorage, type ToolCallContext } from "turnloop";
-import { scriptedModel } from "turnloop/testing";
+import { createHarness, memoryStorage, type Plugin, type ToolCallContext } from "turnloop";
+import { scriptedModel, type ScriptedAnswer } from "turnloop/testing";
 import { expect, test, vi } from "vitest";
 import { calls, tool } from "../support/calls.ts";
-import { dataOf, scene } from "../support/scene.ts";
+import { dataOf, scene, type Scene } from "../support/scene.ts";
 import { eventOf } from "../support/wait.ts";
 
 test("of two listeners that narrow the signal of a body, the inner one and the body see what the outer one hands on", async () => {
@@ -136,4 +136,51 @@ test("who opens a session without a context gets that of the harness, also when 
   await harness.dispose();
   expect(seen).toEqual([{ user: "owner of s" }, { user: "owner of s" }]);
   expect(context).toHaveBeenCalledTimes(2);
+});
+
+test("agent/turn-start is waited for before a turn begins, and before one goes on that was parked", async () => {
+  const storage = memoryStorage();
+  const seen: string[] = [];
+  const watch: Plugin = ({ hooks }) => {
+    hooks.on("agent/turn-start", async ({ turn }) => {
+      await Promise.resolve();
+      seen.push(`ready ${turn}`);
+    });
+    hooks.on("agent/prompt-submit", (_, next) => {
+      seen.push("asked");
+      return next();
+    });
+  };
+  const tools = [tool("pay", () => seen.push("paid"), { needsApproval: true })];
+  const open = (answers: readonly ScriptedAnswer[]): Promise<Scene> =>
+    scene(answers, { storage, tools, plugins: [watch] });
+  const first = await open([calls("pay")]);
+  first.agent.send("go");
+  await eventOf(first.session, "interaction/requested");
+  await first.harness.dispose();
+  expect(seen).toEqual(["ready 1", "asked"]);
+
+  const second = await open(["fine", "again"]);
+  const [question] = second.agent.interactions;
+  await second.agent.respond(question!.id, { decision: "allow" });
+  await second.agent.whenIdle();
+  expect(seen).toEqual(["ready 1", "asked", "ready 1", "paid"]);
+  second.agent.continue();
+  await second.agent.whenIdle();
+  expect(seen.at(-1)).toBe("ready 2");
+});
+
+test("a listener of agent/turn-start that fails is reported and holds up nothing; one that never ends, no cancel", async () => {
+  const one = await scene(["fine", "never"]);
+  const off = one.hooks.on("agent/turn-start", async () => {
+    throw new Error("not ready");
+  });
+  expect(await one.say("go")).toEqual({ kind: "completed" });
+  expect(one.diagnostics).toEqual(["LISTENER_FAILED"]);
+  off();
+  one.hooks.on("agent/turn-start", ({ agent }) => {
+    queueMicrotask(() => agent.cancel("enough"));
+    return new Promise<never>(() => {});
+  });
+  expect(await one.say("again")).toEqual({ kind: "aborted", reason: "enough" });
 });

@@ -1,5 +1,6 @@
 /** Starts the provider that pages under test talk to, and tells them where it is. */
 import type { TestProject } from "vitest/node";
+import { startMcpServers } from "../adapters/mcp-cors.ts";
 import { haveFixtures, startProviderServer } from "./provider-server.ts";
 
 declare module "vitest" {
@@ -8,6 +9,8 @@ declare module "vitest" {
     provider: string;
     /** Whether it has recorded streams. */
     haveFixtures: boolean;
+    /** Servers with a tool `look`: of the newest protocol, and of the one before. */
+    mcp: { readonly modern: string; readonly legacy: string };
   }
 }
 
@@ -15,5 +18,10 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const server = await startProviderServer();
   project.provide("provider", server.url);
   project.provide("haveFixtures", haveFixtures);
-  return () => server.close();
+  const mcp = await startMcpServers();
+  project.provide("mcp", mcp.urls);
+  return async () => {
+    await server.close();
+    await mcp.close();
+  };
 }

@@ -1,5 +1,6 @@
 /** One stretch of work, from the moment that a turn is about to begin to its end: what a cancel stops. */
 import { TurnloopError } from "../errors.ts";
+import type { Awaitable } from "../hooks/types.ts";
 import { createStoppable, type Stoppable } from "./stoppable.ts";
 
 /** Why an activity was stopped. The first cause counts, unless a stronger one comes before the end. */
@@ -25,28 +26,38 @@ export interface Activity extends Pick<Stoppable, "signal" | "check" | "wait" | 
 }
 
 export function createActivity(): Activity {
-  const work = createStoppable();
-  let stopped: Stop | undefined;
-  const yields = (kind: Stop["kind"]): boolean => !stopped || WEAKER[kind].includes(stopped.kind);
-  return {
-    get failure() {
-      return work.failure;
-    },
-    get signal() {
-      return work.signal;
-    },
-    get stopped() {
-      return stopped;
-    },
-    yields,
-    stop(cause) {
-      if (!yields(cause.kind)) return;
-      stopped = cause;
-      work.stop(errorOf(cause));
-    },
-    check: work.check,
-    wait: work.wait,
-  };
+  return new Stretch();
+}
+
+class Stretch implements Activity {
+  stopped: Stop | undefined;
+  readonly #work = createStoppable();
+
+  get signal(): AbortSignal {
+    return this.#work.signal;
+  }
+
+  get failure(): Stoppable["failure"] {
+    return this.#work.failure;
+  }
+
+  yields(kind: Stop["kind"]): boolean {
+    return !this.stopped || WEAKER[kind].includes(this.stopped.kind);
+  }
+
+  stop(cause: Stop): void {
+    if (!this.yields(cause.kind)) return;
+    this.stopped = cause;
+    this.#work.stop(errorOf(cause));
+  }
+
+  check(): void {
+    this.#work.check();
+  }
+
+  wait<T>(value: Awaitable<T>, leave?: () => void): Awaitable<T> {
+    return this.#work.wait(value, leave);
+  }
 }
 
 function errorOf(stop: Stop): TurnloopError {

@@ -8,7 +8,7 @@ import type { LiveSession } from "../storage/live.ts";
 import { createActivity, type Activity } from "./activity.ts";
 import { createInbox } from "./inbox.ts";
 import { createSnapshots, SHOWN, type SnapshotStore } from "./snapshot.ts";
-import type { Agent, AgentOptions, AgentStatus, QueuedMessage } from "./types.ts";
+import type { Agent, AgentOptions, AgentSnapshot, AgentStatus, QueuedMessage } from "./types.ts";
 
 /** What the loop has of an agent besides its handle. */
 export interface AgentCore {
@@ -58,6 +58,38 @@ export interface AgentDeps {
   readonly flush: () => Promise<void>;
 }
 
+/** What of an agent changes. */
+interface Inside {
+  status(): AgentStatus;
+  snapshot(): AgentSnapshot;
+  scope(): AgentScope;
+}
+
+/** On a prototype: each object literal that has getters is a dictionary, which only a full collection frees. */
+class Shown implements Pick<Agent, "status" | "queue" | "interactions" | "scope"> {
+  readonly #inside: Inside;
+
+  constructor(inside: Inside) {
+    this.#inside = inside;
+  }
+
+  get status(): AgentStatus {
+    return this.#inside.status();
+  }
+
+  get queue(): AgentSnapshot["queue"] {
+    return this.#inside.snapshot().queue;
+  }
+
+  get interactions(): AgentSnapshot["interactions"] {
+    return this.#inside.snapshot().interactions;
+  }
+
+  get scope(): AgentScope {
+    return this.#inside.scope();
+  }
+}
+
 export function createAgent({ live, options, scope, desk, newId, report, tell, flush }: AgentDeps): AgentCore {
   const { log, recorder } = live;
   const { session, state } = log;
@@ -71,7 +103,7 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
   function checkAlive(): void {
     if (status === "disposed")
       throw new TurnloopError("AGENT_DISPOSED", `the agent ${session.id} is disposed; open it again`);
-    if (recorder.durable === "lost")
+    if (recorder.lost)
       throw new TurnloopError(
         "READ_ONLY",
         `the session ${session.id} is lost here: another writer has it, or the storage refuses it; open it again`,
@@ -103,22 +135,11 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
     },
   });
 
-  const agent: Agent = {
+  const inside: Inside = { status: () => status, snapshot: () => snapshots.get(), scope };
+  const verbs: Omit<Agent, keyof Shown> = {
     id: session.id,
-    get status() {
-      return status;
-    },
     options,
     session,
-    get queue() {
-      return agent.getSnapshot().queue;
-    },
-    get interactions() {
-      return agent.getSnapshot().interactions;
-    },
-    get scope() {
-      return scope();
-    },
 
     send(content, sendOptions = {}) {
       checkAlive();
@@ -149,7 +170,7 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
     },
 
     cancel(reason = "cancelled", { queue: fate = "drop" } = {}) {
-      if (status === "disposed" || recorder.durable === "lost") return;
+      if (status === "disposed" || recorder.lost) return;
       const { open } = state;
       const dropped = fate === "drop" ? inbox.droppable() : [];
       const stops = core.activity?.yields("aborted") ?? false;
@@ -202,18 +223,18 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
 
     subscribe: (listener) => snapshots.subscribe(listener),
 
-    getSnapshot: () => snapshots.get(),
+    getSnapshot: inside.snapshot,
   };
 
   const core: AgentCore = {
-    agent,
+    agent: Object.assign(new Shown(inside), verbs),
     live,
     snapshots,
     activity: undefined,
     continuing: false,
     heeded: false,
     idleFlushes: new Set(),
-    hasWork: () => !log.closed && recorder.durable !== "lost" && (core.continuing || inbox.hasMessages()),
+    hasWork: () => !log.closed && !recorder.lost && (core.continuing || inbox.hasMessages()),
     wake() {
       return core.hasWork() || status === "disposed"
         ? Promise.resolve()
@@ -239,7 +260,7 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
       if (typeof by !== "string" || typeof reason !== "string")
         throw new TurnloopError("INVALID_DECISION", "a turn is stopped with { by, reason }, two texts");
       const { activity } = core;
-      if (!state.open || recorder.durable === "lost" || !activity?.yields("stopped")) return false;
+      if (!state.open || recorder.durable() === "lost" || !activity?.yields("stopped")) return false;
       log.together(() => {
         activity.stop({ kind: "stopped", by: by.toWellFormed(), reason: reason.toWellFormed() });
         desk().cancel();

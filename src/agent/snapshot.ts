@@ -1,10 +1,10 @@
 /** The snapshot of an agent: one frozen object until something in it changes. */
-import { messageOf, type Report, type TurnloopError } from "../errors.ts";
+import { messageOf, type Report } from "../errors.ts";
 import type { Interaction } from "../interaction/types.ts";
 import type { Log } from "../session/log.ts";
 import { isWaiting } from "../session/parking.ts";
 import { openInteractions, queuedMessages } from "../session/state.ts";
-import type { Durability } from "../session/types.ts";
+import type { Recorder } from "../storage/recorder.ts";
 import type { AgentSnapshot, AgentStatus, QueuedMessage } from "./types.ts";
 
 export interface SnapshotStore {
@@ -13,13 +13,13 @@ export interface SnapshotStore {
   changed(): void;
   subscribe(watcher: () => void): () => void;
   /** Whether anybody watches. */
-  readonly watched: boolean;
+  watched(): boolean;
 }
 
 export function createSnapshots(
   log: Log,
   status: () => AgentStatus,
-  recorder: { readonly durable: Durability; readonly lost: TurnloopError | undefined },
+  recorder: Pick<Recorder, "durable" | "lost">,
   report: Report,
 ): SnapshotStore {
   const watchers = new Set<() => void>();
@@ -43,7 +43,7 @@ export function createSnapshots(
       waiting: isWaiting(state),
       queue: queuedMessages(state).map(entryOf),
       interactions: openInteractions(state),
-      durable: recorder.durable,
+      durable: recorder.durable(),
       ...(recorder.lost && { error: recorder.lost }),
     };
     return (last = nextSnapshot(last, now, Object.is));
@@ -69,9 +69,7 @@ export function createSnapshots(
       watchers.add(watcher);
       return () => void watchers.delete(watcher);
     },
-    get watched() {
-      return watchers.size > 0;
-    },
+    watched: () => watchers.size > 0,
   };
 }
 

@@ -19,23 +19,60 @@ export interface Stoppable {
 }
 
 export function createStoppable(): Stoppable {
-  // Few wait at a time, and each for a moment only: a list is lighter than a set.
-  let waiting: ((error: unknown) => void)[] = [];
-  let failure: Stoppable["failure"];
-  // Made when it is asked for: the births of agents are rarely looked at from outside.
-  let controller: AbortController | undefined;
+  return new Work();
+}
 
-  function race<T>(value: PromiseLike<T>, leave: (() => void) | undefined): Promise<T> {
+/** Its getters stand on a prototype: each object literal that has some is a dictionary, which only a full collection frees. */
+class Work implements Stoppable {
+  failure: Stoppable["failure"];
+  // Few wait at a time, and each for a moment only: a list is lighter than a set.
+  #waiting: ((error: unknown) => void)[] = [];
+  // Made when it is asked for: the births of agents are rarely looked at from outside.
+  #controller: AbortController | undefined;
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.failure) this.#controller.abort(this.failure.error);
+    }
+    return this.#controller.signal;
+  }
+
+  stop(error: unknown): void {
+    this.failure = { error };
+    const all = this.#waiting;
+    this.#waiting = [];
+    for (const end of all) end(error);
+    this.#controller?.abort(error);
+  }
+
+  check(): void {
+    if (this.failure) throw this.failure.error;
+  }
+
+  wait<T>(value: Awaitable<T>, leave?: () => void): Awaitable<T> {
+    if (!isThenable(value)) {
+      this.check();
+      return value;
+    }
+    if (!this.failure) return this.#race(value, leave);
+    // It is not waited for, and may fail unheard.
+    value.then(undefined, () => {});
+    leave?.();
+    throw this.failure.error;
+  }
+
+  #race<T>(value: PromiseLike<T>, leave: (() => void) | undefined): Promise<T> {
     return new Promise((resolve, reject) => {
       const stop = (error: unknown): void => {
         reject(error);
         leave?.();
       };
       const done = (): void => {
-        const place = waiting.indexOf(stop);
-        if (place >= 0) waiting.splice(place, 1);
+        const place = this.#waiting.indexOf(stop);
+        if (place >= 0) this.#waiting.splice(place, 1);
       };
-      waiting.push(stop);
+      this.#waiting.push(stop);
       value.then(
         (result) => {
           done();
@@ -48,38 +85,4 @@ export function createStoppable(): Stoppable {
       );
     });
   }
-
-  return {
-    get failure() {
-      return failure;
-    },
-    get signal() {
-      if (!controller) {
-        controller = new AbortController();
-        if (failure) controller.abort(failure.error);
-      }
-      return controller.signal;
-    },
-    stop(error) {
-      failure = { error };
-      const all = waiting;
-      waiting = [];
-      for (const end of all) end(error);
-      controller?.abort(error);
-    },
-    check() {
-      if (failure) throw failure.error;
-    },
-    wait(value, leave) {
-      if (!isThenable(value)) {
-        if (failure) throw failure.error;
-        return value;
-      }
-      if (!failure) return race(value, leave);
-      // It is not waited for, and may fail unheard.
-      value.then(undefined, () => {});
-      leave?.();
-      throw failure.error;
-    },
-  };
 }

@@ -77,7 +77,7 @@ export function createAgents(ground: Ground): AgentService {
     work: Stoppable,
     make: (place: Place) => Promise<T>,
   ): Promise<T> {
-    const opening = sessions.opening(id, work.stop);
+    const opening = sessions.opening(id, (error) => work.stop(error));
     try {
       return await withLease(sessions.leases, id, options, work, (lease) => make({ opening, lease }));
     } finally {

@@ -93,7 +93,7 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
     agent: () => agent,
     stored: () => recorder.flush(),
     settled: () => recorder.settle(),
-    watched: () => core.snapshots.watched || core.heeded,
+    watched: () => core.snapshots.watched() || core.heeded,
   });
   live.listener = {
     changed: () => core.snapshots.changed(),
@@ -109,9 +109,7 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
 
   const undo = new Set<Unregister>();
   const scope: AgentScope = Object.freeze({
-    get harness() {
-      return ground.harness();
-    },
+    harness: ground.harness(),
     agent,
     session: log.session,
     hooks,

@@ -18,7 +18,7 @@ export async function drive(instance: Instance): Promise<void> {
 }
 
 function hasWork({ core, log, recorder }: Instance): boolean {
-  return core.hasWork() || (log.state.open !== undefined && !log.closed && recorder.durable !== "lost");
+  return core.hasWork() || (log.state.open !== undefined && !log.closed && !recorder.lost);
 }
 
 /** One turn, unless a listener of the status has taken away what there was to do. */

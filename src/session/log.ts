@@ -19,7 +19,7 @@ import type {
 
 /** What carries the log to where it is kept. */
 export interface Recording {
-  readonly durable: Durability;
+  durable(): Durability;
   /** Something was appended. */
   wake(): void;
   flush(): Promise<void>;
@@ -62,7 +62,35 @@ export interface LogOptions {
   readonly hooks?: Dispatch | undefined;
 }
 
-const UNRECORDED: Recording = { durable: "stored", wake() {}, async flush() {} };
+const UNRECORDED: Recording = { durable: () => "stored", wake() {}, async flush() {} };
+
+/** What of a session changes as its log does. */
+interface Inside {
+  readonly seq: number;
+  events(): readonly SessionEvent[];
+  durable(): Durability;
+}
+
+/** On a prototype: each object literal that has getters is a dictionary, which only a full collection frees. */
+class Shown implements Pick<Session, "seq" | "events" | "durable"> {
+  readonly #log: Inside;
+
+  constructor(log: Inside) {
+    this.#log = log;
+  }
+
+  get seq(): number {
+    return this.#log.seq;
+  }
+
+  get events(): readonly SessionEvent[] {
+    return this.#log.events();
+  }
+
+  get durable(): Durability {
+    return this.#log.durable();
+  }
+}
 
 export function createLog(options: LogOptions): Log & { record(recording: Recording): void } {
   const { header, now, report, betweenTurns, hooks } = options;
@@ -73,13 +101,63 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
   let recording = UNRECORDED;
   let frozen: readonly SessionEvent[] | undefined;
   let closed: (() => TurnloopError) | undefined;
-  /** How many events have been told. */
-  let told = 0;
   let telling = false;
   let heard = true;
 
+  const write: Log["write"] = (type, data, meta) => {
+    if (closed) throw readOnly(closed());
+    Object.freeze(data);
+    return add(type, data, meta?.surface, meta?.cites, meta?.time);
+  };
+
+  const log = {
+    state,
+    start: 0,
+    seq: 0,
+    /** How many events have been told. */
+    told: 0,
+    closed: false,
+    at: (seq: number): SessionEvent | undefined => events[seq],
+    slice: (from: number, to: number): SessionEvent[] => events.slice(from, to),
+    events: (): readonly SessionEvent[] => (frozen ??= Object.freeze(events.slice())),
+    durable: (): Durability => recording.durable(),
+
+    write,
+
+    together(change: () => void) {
+      if (telling) {
+        change();
+        return;
+      }
+      telling = true;
+      try {
+        change();
+      } finally {
+        tellAll();
+      }
+    },
+
+    unheard(change: () => void) {
+      heard = false;
+      try {
+        change();
+      } finally {
+        heard = true;
+      }
+    },
+
+    close(why: () => TurnloopError) {
+      closed ??= why;
+      log.closed = true;
+    },
+
+    record(next: Recording) {
+      recording = next;
+    },
+  };
+
   function take(event: SessionEvent): void {
-    events.push(event);
+    log.seq = events.push(event);
     advance(state, event, event.seq >= seedLength);
     if (event.surface !== undefined || event.type === "tool/start" || event.type === "turn/end") surface.add(event);
   }
@@ -92,21 +170,8 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
     take(event);
   }
   inherit(state);
-  told = events.length;
-
-  const subscribers = createSubscribers(
-    {
-      start: 0,
-      get told() {
-        return told;
-      },
-      get seq() {
-        return events.length;
-      },
-      at: (seq) => events[seq],
-    },
-    failed,
-  );
+  log.told = log.seq;
+  const subscribers = createSubscribers(log, failed);
 
   function commit(event: SessionEvent): void {
     take(event);
@@ -117,7 +182,7 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
 
   function tellAll(): void {
     telling = true;
-    while (told < events.length) tell(events[told++]!);
+    while (log.told < log.seq) tell(events[log.told++]!);
     telling = false;
   }
 
@@ -138,60 +203,50 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
   /** Throws MISPLACED_EVENT unless an event of this type may stand here. */
   function checkPlace(type: SessionEventType, data: { readonly turn?: number; readonly step?: number }): void {
     const { open } = state;
-    const misplaced = (what: string): never => {
-      throw new TurnloopError("MISPLACED_EVENT", `${type} cannot stand here: ${what}`);
-    };
     if (type === "turn/start") {
-      if (open) misplaced(`turn ${open.number} is open`);
-      if (data.turn !== state.turn + 1) misplaced(`the next turn is ${state.turn + 1}`);
+      if (open) misplaced(type, `turn ${open.number} is open`);
+      if (data.turn !== state.turn + 1) misplaced(type, `the next turn is ${state.turn + 1}`);
       return;
     }
     if (!open) {
       if (!isBookkeeping(type) && !betweenTurns(type)) {
-        misplaced("no turn is open; `sessions.define` lets a type of your own stand between turns");
+        misplaced(type, "no turn is open; `sessions.define` lets a type of your own stand between turns");
       }
       return;
     }
     if (type === "turn/end") {
-      if (open.step) misplaced(`step ${open.step.number} is open`);
-      if (data.turn !== open.number) misplaced(`the open turn is ${open.number}`);
+      if (open.step) misplaced(type, `step ${open.step.number} is open`);
+      if (data.turn !== open.number) misplaced(type, `the open turn is ${open.number}`);
     } else if (type === "step/start") {
-      if (open.step) misplaced(`step ${open.step.number} is open`);
-      if (data.step !== open.steps + 1) misplaced(`the next step is ${open.steps + 1}`);
+      if (open.step) misplaced(type, `step ${open.step.number} is open`);
+      if (data.step !== open.steps + 1) misplaced(type, `the next step is ${open.steps + 1}`);
     } else if (type === "step/end" && data.step !== open.step?.number) {
-      misplaced("that step is not open");
+      misplaced(type, "that step is not open");
     }
   }
 
-  const session: Session = {
+  const append: Session["append"] = (type, data, { surface: op, cites } = {}) => {
+    if (closed) throw readOnly(closed());
+    const copy = jsonCopy(data);
+    checkData(type, copy);
+    const own = op === undefined ? undefined : jsonCopy(op);
+    const named = cites === undefined ? undefined : jsonCopy(cites);
+    checkEnvelope(type, events.length, own, named);
+    return add(type, copy, own, named ?? (own && surface.replaced(own)));
+  };
+
+  const session: Session = Object.assign(new Shown(log), {
     id: header.id,
     header,
-    openedAt: told,
-    get seq() {
-      return events.length;
-    },
+    openedAt: log.told,
     start: 0,
-    get events() {
-      return (frozen ??= Object.freeze(events.slice()));
-    },
-    get durable() {
-      return recording.durable;
-    },
-    at: (seq) => events[seq],
+    at: log.at,
     deriveMessages: () => surface.messages(),
     history: () => surface.events(),
     subscribe: subscribers.subscribe,
-    append(type, data, { surface: op, cites } = {}) {
-      if (closed) throw readOnly(closed());
-      const copy = jsonCopy(data);
-      checkData(type, copy);
-      const own = op === undefined ? undefined : jsonCopy(op);
-      const named = cites === undefined ? undefined : jsonCopy(cites);
-      checkEnvelope(type, events.length, own, named);
-      return add(type, copy, own, named ?? (own && surface.replaced(own)));
-    },
+    append,
     flush: () => recording.flush(),
-  };
+  });
 
   function add<T extends SessionEventType>(
     type: T,
@@ -213,51 +268,13 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
     return event as SessionEvent<T>;
   }
 
-  return {
-    session,
-    state,
-    get seq() {
-      return events.length;
-    },
-    at: (seq) => events[seq],
-    slice: (from, to) => events.slice(from, to),
-    write(type, data, meta) {
-      if (closed) throw readOnly(closed());
-      Object.freeze(data);
-      return add(type, data, meta?.surface, meta?.cites, meta?.time);
-    },
-    together(change) {
-      if (telling) {
-        change();
-        return;
-      }
-      telling = true;
-      try {
-        change();
-      } finally {
-        tellAll();
-      }
-    },
-    unheard(change) {
-      heard = false;
-      try {
-        change();
-      } finally {
-        heard = true;
-      }
-    },
-    close(why) {
-      closed ??= why;
-    },
-    get closed() {
-      return closed !== undefined;
-    },
-    record(next) {
-      recording = next;
-    },
-  };
+  return Object.assign(log, { session });
 }
 
 function readOnly(cause: TurnloopError): TurnloopError {
   return new TurnloopError("READ_ONLY", `this session takes no more events: ${cause.message}`, { cause });
+}
+
+function misplaced(type: string, what: string): never {
+  throw new TurnloopError("MISPLACED_EVENT", `${type} cannot stand here: ${what}`);
 }

@@ -1,9 +1,9 @@
 /** Writes a log behind, in order and without a gap, and says how far it has come. */
 import { messageOf, TurnloopError, type Report } from "../errors.ts";
-import { jsonEqual } from "../json.ts";
 import type { Log, Recording } from "../session/log.ts";
-import type { Durability, SessionEvent, SessionSummary } from "../session/types.ts";
+import type { Durability, SessionSummary } from "../session/types.ts";
 import type { Clock } from "../scope.ts";
+import { conflict, failureOf, isRefusal } from "./refusal.ts";
 import { createSummaries, FIRST_RETRY_MS, LAST_RETRY_MS } from "./summaries.ts";
 import { summaryOf } from "./summary.ts";
 import type { SessionBatch, SessionStorage } from "./types.ts";
@@ -60,32 +60,38 @@ export function createRecorder(options: RecorderOptions): Recorder {
   const { log, storage, clock, report, onChange, onLost } = options;
   const { id, header } = log.session;
   const summaries = createSummaries(options);
-  let { stored } = options;
   let degraded = false;
-  let lost: TurnloopError | undefined;
-  let scheduled = false;
   let writing: Promise<void> | undefined;
+  /** Up to where. */
+  let writingTo = 0;
   /** The write under way takes longer than a turn of the event loop: what is appended behind it has to wait. */
   let lasting = false;
+  /** Something looks after the recorder at the end of this turn of the event loop; and the write began behind that. */
+  let looking = false;
+  let fresh = false;
   /** It was told that something waits. */
   let toldPending = false;
   let stopped = false;
+  /** Ends the watch over a write that lasts. */
+  let patience: AbortController | undefined;
   /** Wakes a write that waits to be tried again. */
   let retrying: AbortController | undefined;
-  /** Resolves when the write under way is waited for no longer. */
-  let stalled = Promise.withResolvers<void>();
+  /** For the end: resolves when the write under way is waited for no longer. */
+  let stalled: PromiseWithResolvers<void> | undefined;
   let waiters: Waiter[] = [];
 
-  const unwatch = storage.watchTail?.(id, () => (stored < log.seq && !lost ? batchTo(log.seq) : undefined));
+  const unwatch = storage.watchTail?.(id, () =>
+    recorder.stored < log.seq && !recorder.lost ? batchTo(log.seq) : undefined,
+  );
 
   function batchTo(to: number): SessionBatch {
-    const summary = { ...summaryOf(log), seq: to };
-    return { id, from: stored, events: log.slice(stored, to), summary, ...(stored === 0 && { header }) };
+    const { stored: from } = recorder;
+    return { id, from, events: log.slice(from, to), summary: summaryOf(log, to), ...(from === 0 && { header }) };
   }
 
   /** Told only when a write lasts: most are done before anybody could look. */
   function tellPending(): void {
-    if (toldPending || degraded || lost) return;
+    if (toldPending || degraded || recorder.lost) return;
     toldPending = true;
     onChange();
   }
@@ -93,95 +99,90 @@ export function createRecorder(options: RecorderOptions): Recorder {
   /** Writes at the end of this turn of the event loop: what it appended is one batch. */
   function wake(): void {
     if (lasting && !toldPending) tellPending();
-    if (scheduled || writing || lost || stopped || stored >= log.seq) return;
-    scheduled = true;
-    soon(() => {
-      scheduled = false;
-      write();
-    });
+    if (!writing && !recorder.lost && !stopped && recorder.stored < log.seq) lookSoon();
+  }
+
+  function lookSoon(): void {
+    if (looking) return;
+    looking = true;
+    soon(look);
+  }
+
+  function look(): void {
+    looking = false;
+    if (!writing) write();
+    else if (fresh) {
+      fresh = false;
+      lookSoon();
+    } else if (!lasting) {
+      lasting = true;
+      if (log.seq > writingTo) tellPending();
+      patience = new AbortController();
+      clock.sleep(PATIENCE_MS, patience.signal).then(degrade, () => {});
+    }
   }
 
   function write(): void {
-    if (writing || lost || stored >= log.seq || stopped) return;
-    const to = Math.min(log.seq, stored + BATCH);
-    writing = DONE.then(() => store(to)).then(() => {
-      writing = undefined;
-      if (lost || stopped) return;
-      const ready = waiters.filter((waiter) => waiter.seq <= stored);
-      waiters = waiters.filter((waiter) => waiter.seq > stored);
-      const whole = stored === log.seq;
-      const changed = whole || degraded;
-      degraded = false;
-      toldPending = !whole && (toldPending || changed);
-      if (changed) onChange();
-      for (const waiter of ready) waiter.resolve();
-      if (waiters.length > 0) write();
-      else if (stored < log.seq) wake();
-    });
+    if (writing || recorder.lost || stopped || recorder.stored >= log.seq) return;
+    writingTo = Math.min(log.seq, recorder.stored + BATCH);
+    fresh = looking;
+    // Most writes are done before any timer could matter.
+    lookSoon();
+    writing = store(writingTo);
   }
 
-  /** Stores up to `to`, however long it takes. Never rejects. */
   async function store(to: number): Promise<void> {
-    const batch = batchTo(to);
-    let done = false;
-    let patience: AbortController | undefined;
-    stalled = Promise.withResolvers<void>();
-    // Most writes are done before any timer could matter.
-    soon(() => {
-      if (done) return;
-      lasting = true;
-      if (log.seq > to) tellPending();
-      patience = new AbortController();
-      clock.sleep(PATIENCE_MS, patience.signal).then(degrade, () => {});
-    });
-    for (let wait = FIRST_RETRY_MS; !stopped && !lost; wait = Math.min(wait * 2, LAST_RETRY_MS)) {
+    await DONE;
+    await tryToStore(batchTo(to), to);
+    lasting = false;
+    patience?.abort();
+    patience = undefined;
+    writing = undefined;
+    if (recorder.lost || stopped) return;
+    const ready = waiters.filter((waiter) => waiter.seq <= recorder.stored);
+    waiters = waiters.filter((waiter) => waiter.seq > recorder.stored);
+    const whole = recorder.stored === log.seq;
+    const changed = whole || degraded;
+    degraded = false;
+    toldPending = !whole && (toldPending || changed);
+    if (changed) onChange();
+    for (const waiter of ready) waiter.resolve();
+    if (waiters.length > 0) write();
+    else wake();
+  }
+
+  /** However long it takes. Never rejects. */
+  async function tryToStore(batch: SessionBatch, to: number): Promise<void> {
+    for (let wait = FIRST_RETRY_MS; !stopped && !recorder.lost; wait = Math.min(wait * 2, LAST_RETRY_MS)) {
+      let failure: { readonly cause: unknown } | undefined;
       try {
-        await append(batch);
-        stored = to;
-        summaries.tell(batch.summary);
-        break;
+        await storage.append(batch);
       } catch (cause) {
-        if (isRefusal(cause)) {
-          lose(conflict(id, cause));
-          break;
-        }
-        report({
-          code: "STORAGE_FAILED",
-          message: `a write failed and will be tried again: ${messageOf(cause)}`,
-          cause,
-          sessionId: id,
-        });
+        failure = await failureOf(cause, storage, header, batch);
       }
-      if (stopped || lost) break;
+      if (!failure) {
+        recorder.stored = to;
+        summaries.tell(batch.summary);
+        return;
+      }
+      const { cause } = failure;
+      if (isRefusal(cause)) return lose(conflict(id, cause));
+      report({
+        code: "STORAGE_FAILED",
+        message: `a write failed and will be tried again: ${messageOf(cause)}`,
+        cause,
+        sessionId: id,
+      });
+      if (stopped || recorder.lost) return;
       tellPending();
       retrying = new AbortController();
       await clock.sleep(wait, retrying.signal).catch(() => {});
     }
-    done = true;
-    lasting = false;
-    patience?.abort();
-  }
-
-  /** A refusal whose stored tail is the batch itself only means that an acknowledgement was lost. */
-  async function append(batch: SessionBatch): Promise<void> {
-    try {
-      await storage.append(batch);
-    } catch (cause) {
-      if (!isRefusal(cause) || !(await isStored(batch.events))) throw cause;
-    }
-  }
-
-  async function isStored(events: readonly SessionEvent[]): Promise<boolean> {
-    const found = await storage.load(id, { from: stored });
-    if (found?.length !== stored + events.length || !jsonEqual(found.header, header)) return false;
-    const tail: SessionEvent[] = [];
-    for await (const batch of found.batches) tail.push(...batch);
-    return jsonEqual(tail, events);
   }
 
   function degrade(): void {
-    stalled.resolve();
-    if (degraded || lost) return;
+    stalled?.resolve();
+    if (degraded || recorder.lost) return;
     degraded = true;
     report({
       code: "SESSION_DEGRADED",
@@ -199,8 +200,8 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   function lose(error: TurnloopError): void {
-    if (lost) return;
-    lost = error;
+    if (recorder.lost) return;
+    recorder.lost = error;
     retrying?.abort();
     report({ code: error.code, message: error.message, cause: error.cause, sessionId: id });
     onChange();
@@ -212,8 +213,8 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   function caughtUp(bounded: boolean): Promise<void> {
-    if (lost) return Promise.reject(lost);
-    if (stored >= log.seq) return DONE;
+    if (recorder.lost) return Promise.reject(recorder.lost);
+    if (recorder.stored >= log.seq) return DONE;
     if (stopped)
       return Promise.reject(new TurnloopError("SESSION_CLOSED", "the session is closed, and part of it is not stored"));
     if (bounded && degraded) return Promise.reject(degradedError());
@@ -223,34 +224,36 @@ export function createRecorder(options: RecorderOptions): Recorder {
     });
   }
 
-  return {
-    get durable(): Durability {
-      if (lost) return "lost";
+  const recorder = {
+    stored: options.stored,
+    lost: undefined as TurnloopError | undefined,
+
+    durable(): Durability {
+      if (recorder.lost) return "lost";
       if (degraded) return "degraded";
-      return stored < log.seq ? "pending" : "stored";
+      return recorder.stored < log.seq ? "pending" : "stored";
     },
-    get stored() {
-      return stored;
-    },
-    get lost() {
-      return lost;
-    },
+
     wake,
     begin() {
       // Its last word may have been lost with the process that stored it.
-      if (stored > 0 && stored === log.seq) summaries.tell(summaryOf(log));
+      if (recorder.stored > 0 && recorder.stored === log.seq) summaries.tell(summaryOf(log));
       wake();
     },
     lose,
     flush: () => caughtUp(false),
     settle: () => caughtUp(true),
-    pressure: () => (log.seq - stored > BACKLOG && !degraded && !lost ? caughtUp(true).catch(() => {}) : undefined),
+    pressure: () =>
+      log.seq - recorder.stored > BACKLOG && !degraded && !recorder.lost ? caughtUp(true).catch(() => {}) : undefined,
     async stop() {
       stopped = true;
       retrying?.abort();
       summaries.stop();
       // A storage that does not answer is not waited for.
-      if (!degraded && writing) await Promise.race([writing, stalled.promise]);
+      if (!degraded && writing) {
+        stalled = Promise.withResolvers();
+        await Promise.race([writing, stalled.promise]);
+      }
       drop(
         () => true,
         () => new TurnloopError("SESSION_CLOSED", "the session was closed before all of it was stored"),
@@ -258,22 +261,10 @@ export function createRecorder(options: RecorderOptions): Recorder {
       unwatch?.();
     },
   };
+  return recorder;
 }
 
 const DONE = Promise.resolve();
-
-/** What no second try would change. */
-function isRefusal(thrown: unknown): thrown is TurnloopError {
-  return TurnloopError.is(thrown, "SESSION_CONFLICT") || TurnloopError.is(thrown, "SESSION_EXISTS");
-}
-
-function conflict(id: string, cause: TurnloopError): TurnloopError {
-  return new TurnloopError(
-    "SESSION_CONFLICT",
-    `another writer has the session ${id}; open it again to see what it wrote`,
-    { cause },
-  );
-}
 
 function degradedError(): TurnloopError {
   return new TurnloopError(

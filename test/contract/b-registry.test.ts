@@ -221,7 +221,8 @@ local("#37 an agent shows what the contract names, and nothing of its loop", asy
   const { agent } = await harnessWith().agents.create();
   const verbs =
     "cancel claim configure continue flush getSnapshot inject on respond send steer subscribe whenIdle withdraw";
-  expect(Object.keys(agent).toSorted()).toEqual(
+  const inherited = Object.getOwnPropertyNames(Object.getPrototypeOf(agent)).filter((name) => name !== "constructor");
+  expect([...Object.keys(agent), ...inherited].toSorted()).toEqual(
     [...verbs.split(" "), "id", "interactions", "options", "queue", "scope", "session", "status"].toSorted(),
   );
 });

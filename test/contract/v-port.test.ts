@@ -257,6 +257,7 @@ describe("what the port sees", () => {
       agent.inject("two");
       await agent.flush();
       expect(told).toEqual([3, 6]);
+      await harness.dispose();
       expect(codesOf(harness.diagnostics)).toEqual(["LISTENER_FAILED", "LISTENER_FAILED"]);
     },
   );

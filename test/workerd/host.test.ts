@@ -1,7 +1,7 @@
 /** Agents in Durable Objects, in workerd itself, driven by handles over WebSockets and by RPC. */
 import { run, type Agent } from "turnloop";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { endOf } from "../support/wait.ts";
+import { endOf, snapshotWhere } from "../support/wait.ts";
 import { addressOf, connect, dial, held, seen } from "./host-clients.ts";
 import { createHostMachine, type HostMachine } from "./host-machine.ts";
 
@@ -131,7 +131,7 @@ test("a connection outlives the sleep of its object: it is not made anew, and mi
 test("a claim lapses with the instance of the object: its connection, which outlives it, hears of it", async () => {
   machine.play(({ role }) => (role === "tool" ? "There." : "call locate"));
   let opened = 0;
-  const { agent } = await connect("claimed", () => void (opened += 1));
+  const { agent } = await connect(machine, "claimed", () => void (opened += 1));
   agent.send("Where am I?");
   await snapshotWhere(agent, ({ waiting }) => waiting);
   const { id } = agent.interactions[0]!;

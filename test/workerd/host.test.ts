@@ -131,7 +131,7 @@ test("a connection outlives the sleep of its object: it is not made anew, and mi
 test("a claim lapses with the instance of the object: its connection, which outlives it, hears of it", async () => {
   machine.play(({ role }) => (role === "tool" ? "There." : "call locate"));
   let opened = 0;
-  const { agent } = await connect(machine, "claimed", () => void (opened += 1));
+  const { agent } = await connect(machine, "claimed", { dialled: () => void (opened += 1) });
   agent.send("Where am I?");
   await snapshotWhere(agent, ({ waiting }) => waiting);
   const { id } = agent.interactions[0]!;

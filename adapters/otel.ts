@@ -1,162 +1,236 @@
-/** `turnloop/otel`: turns, model calls and tools as OpenTelemetry spans, by the semantic conventions for generative AI. */
+/** `turnloop/otel`: turns, steps, model calls and tools as OpenTelemetry spans, by the semantic conventions for generative AI. */
 import { context, SpanKind, SpanStatusCode, trace, type Attributes, type Span } from "@opentelemetry/api";
-import type { ContentBlock, Plugin, SessionEvent, Usage } from "../src/core.ts";
+import type { Plugin, SessionEvent, SessionView } from "../src/core.ts";
+import { finishReasonOf, modelAttributes, requestAttributes, usageAttributes } from "./otel-attributes.ts";
+import { argumentsOf, definitionsOf, inputOf, instructionsOf, outputOf, resultOf } from "./otel-messages.ts";
 
 export interface OtelOptions {
-  /** Also what was said, called and answered. Default false: it may be private. */
+  /** Also what was said, called and answered, and what errors say. Default false: it may be private. */
   readonly content?: boolean;
   /** Of the tracer. Default `turnloop`. */
   readonly tracer?: string;
 }
 
-/** The spans of one session that are open. */
+/** What is open in one session. */
 interface Open {
   turn: Span | undefined;
-  model: string | undefined;
+  step: Span | undefined;
   request: Span | undefined;
+  /** By `Model.id`, of the next request. */
+  model: string | undefined;
+  finish: string | undefined;
   readonly tools: Map<string, Span>;
+  /** The names of the calls. */
+  readonly names: Map<string, string>;
 }
 
 /**
- * A span `invoke_agent` for each turn, and in it `chat <model>` for each request and `execute_tool <name>` for each
- * body, with the times of the log (https://opentelemetry.io/docs/specs/semconv/gen-ai/). Spans go to the tracer
- * provider that the program has registered with `@opentelemetry/api`; without one nothing is done.
+ * A span `invoke_agent` for each turn, in it `step <n>`, and in that `chat <model>` for each attempt of a request and
+ * `execute_tool <name>` for each body, with the times of the log (https://opentelemetry.io/docs/specs/semconv/gen-ai/).
+ * The turns of a helper are in the span of the call that it works for. A turn that is taken up again, in this process
+ * or another, has a new span. Spans go to the tracer provider that the program has registered with
+ * `@opentelemetry/api`; without one nothing is done.
  */
 export function otel({ content = false, tracer: name = "turnloop" }: OtelOptions = {}): Plugin {
-  return ({ hooks }) => {
+  return ({ harness, hooks }) => {
     const tracer = trace.getTracer(name);
     const sessions = new Map<string, Open>();
+
+    function openOf(id: string): Open {
+      let open = sessions.get(id);
+      if (!open) {
+        open = {
+          turn: undefined,
+          step: undefined,
+          request: undefined,
+          model: undefined,
+          finish: undefined,
+          tools: new Map(),
+          names: new Map(),
+        };
+        sessions.set(id, open);
+      }
+      return open;
+    }
 
     function start(
       parent: Span | undefined,
       called: string,
-      kind: SpanKind,
-      time: number,
+      startTime: number,
       attributes: Attributes,
-    ): Span {
+      kind?: SpanKind,
+    ) {
       const around = parent ? trace.setSpan(context.active(), parent) : context.active();
-      return tracer.startSpan(called, { kind, startTime: time, attributes }, around);
+      return tracer.startSpan(called, { kind: kind ?? SpanKind.INTERNAL, startTime, attributes }, around);
     }
 
-    function take(id: string, open: Open, event: SessionEvent): void {
+    /** A turn that was parked begins here in the middle. */
+    function turnOf(open: Open, session: SessionView, time: number): Span {
+      const helper = session.header.meta["helper"];
+      return (open.turn ??= start(callOf(session), "invoke_agent", time, {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.conversation.id": session.id,
+        ...(typeof helper === "string" && { "gen_ai.agent.name": helper }),
+      }));
+    }
+
+    /** The span of the call for which a session was begun. */
+    function callOf({ id, header: { parent } }: SessionView): Span | undefined {
+      if (!parent || !id.startsWith(`${parent.id}.`)) return undefined;
+      return sessions.get(parent.id)?.tools.get(id.slice(parent.id.length + 1));
+    }
+
+    function fail(span: Span | undefined, code: string | undefined, message?: string): void {
+      span?.setAttribute("error.type", code ?? "_OTHER");
+      span?.setStatus({ code: SpanStatusCode.ERROR, ...(content && message !== undefined && { message }) });
+    }
+
+    function endRequest(open: Open, time: number): void {
+      if (open.finish !== undefined) open.request?.setAttribute("gen_ai.response.finish_reasons", [open.finish]);
+      open.request?.end(time);
+      open.request = open.finish = undefined;
+    }
+
+    function endStep(open: Open, time: number): void {
+      endRequest(open, time);
+      for (const span of open.tools.values()) span.end(time);
+      open.tools.clear();
+      open.names.clear();
+      open.step?.end(time);
+      open.step = undefined;
+    }
+
+    function take(session: SessionView, event: SessionEvent): void {
       const { time } = event;
+      const open = openOf(session.id);
       switch (event.type) {
         case "turn/start":
         case "turn/resumed":
-          open.turn ??= start(undefined, "invoke_agent", SpanKind.INTERNAL, time, {
-            "gen_ai.operation.name": "invoke_agent",
-            "gen_ai.conversation.id": id,
-          });
+          turnOf(open, session, time);
           return;
-        case "request/header": {
-          const { config, modelId } = event.data.header;
-          open.model = modelId ?? config.model;
-          open.request?.updateName(`chat ${open.model}`);
-          open.request?.setAttributes(modelAttributes(open.model));
+        case "step/start": {
+          const attributes = { "turnloop.turn": event.data.turn, "turnloop.step": event.data.step };
+          open.step = start(turnOf(open, session, time), `step ${event.data.step}`, time, attributes);
           return;
         }
-        case "step/start":
-          open.request = start(open.turn, `chat ${open.model ?? ""}`.trim(), SpanKind.CLIENT, time, {
-            "gen_ai.operation.name": "chat",
-            "gen_ai.conversation.id": id,
-            ...modelAttributes(open.model),
-          });
+        case "request/header":
+          open.model = event.data.header.modelId ?? event.data.header.config.model;
           return;
-        case "assistant/message":
+        case "assistant/chunk":
+          if (event.data.chunk.type === "finish") open.finish = finishReasonOf(event.data.chunk.reason);
+          return;
+        case "assistant/message": {
+          const { model, usage, content: said, interrupted } = event.data;
           open.request?.setAttributes({
-            "gen_ai.response.model": event.data.model,
-            ...usageAttributes(event.data.usage),
+            "gen_ai.response.model": modelAttributes(model)["gen_ai.request.model"]!,
+            ...usageAttributes(usage),
+            ...(content && { "gen_ai.output.messages": outputOf(said, interrupted ? "aborted" : open.finish) }),
           });
-          if (content) open.request?.setAttribute("gen_ai.output.messages", said("assistant", event.data.content));
-          open.request?.end(time);
-          open.request = undefined;
+          endRequest(open, time);
           return;
+        }
         case "request/failed":
+          open.request?.setAttributes(usageAttributes(event.data.usage));
           fail(open.request, event.data.error.code, event.data.error.message);
-          if (event.data.next === "retry") return;
-          open.request?.end(time);
-          open.request = undefined;
+          endRequest(open, time);
           return;
-        case "tool/start": {
-          const { callId } = event.data;
-          const called = open.tools.get(callId);
-          called?.end(time);
-          open.tools.set(callId, start(open.turn, "execute_tool", SpanKind.INTERNAL, time, toolAttributes(callId)));
+        case "tool/call":
+          open.names.set(event.data.callId, event.data.name);
           return;
-        }
+        case "tool/start":
+          startTool(open, session, event);
+          return;
         case "tool/result": {
-          const span = open.tools.get(event.data.callId);
-          if (event.data.isError) fail(span, event.data.error?.code, undefined);
-          if (content) span?.setAttribute("gen_ai.tool.call.result", said("tool", event.data.content));
+          const { callId, isError, error, content: said } = event.data;
+          const span = open.tools.get(callId);
+          if (isError) fail(span, error?.code);
+          if (content) span?.setAttribute("gen_ai.tool.call.result", resultOf(said));
           span?.end(time);
-          open.tools.delete(event.data.callId);
+          open.tools.delete(callId);
           return;
         }
+        case "step/end":
+          endStep(open, time);
+          return;
         case "turn/end": {
           const { reason } = event.data;
-          open.turn?.setAttribute("gen_ai.response.finish_reasons", [reason.kind]);
+          open.turn?.setAttribute("turnloop.turn.end", reason.kind);
           if (reason.kind === "error") fail(open.turn, reason.code, reason.message);
-          endAll(id, time);
+          endTurn(open, time);
         }
       }
     }
 
-    /** The innermost first. */
-    function endAll(id: string, time?: number): void {
+    function startTool(open: Open, session: SessionView, { time, data: { callId } }: SessionEvent<"tool/start">): void {
+      // A body that is run again.
+      open.tools.get(callId)?.end(time);
+      const span = start(open.step ?? turnOf(open, session, time), "execute_tool", time, {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.conversation.id": session.id,
+        "gen_ai.tool.call.id": callId,
+        "gen_ai.tool.type": "function",
+      });
+      open.tools.set(callId, span);
+      const called = open.names.get(callId);
+      if (called !== undefined) nameTool(span, called);
+    }
+
+    /** The innermost first. What is known of the model stays: the next turn may not name it again. */
+    function endTurn(open: Open, time: number): void {
+      endStep(open, time);
+      open.turn?.end(time);
+      open.turn = undefined;
+    }
+
+    function forget(id: string): void {
       const open = sessions.get(id);
-      for (const span of [...(open?.tools.values() ?? []), open?.request, open?.turn]) span?.end(time);
+      if (open) endTurn(open, harness.clock.now());
       sessions.delete(id);
     }
 
-    const offEvents = hooks.on("session/event", ({ session: { id }, event }) => {
-      let open = sessions.get(id);
-      if (!open) sessions.set(id, (open = { turn: undefined, model: undefined, request: undefined, tools: new Map() }));
-      take(id, open, event);
-    });
-    const offCalls = hooks.on("tools/execute", ({ execution }, next) => {
-      const span = sessions.get(execution.agent.id)?.tools.get(execution.callId);
-      span?.updateName(`execute_tool ${execution.name}`);
-      span?.setAttribute("gen_ai.tool.name", execution.name);
-      if (content) span?.setAttribute("gen_ai.tool.call.arguments", JSON.stringify(execution.arguments));
-      // What the body does on its own is inside of it.
-      return span ? context.with(trace.setSpan(context.active(), span), next) : next();
-    });
-    const offSessions = hooks.on("session/disposed", ({ session: { id } }) => {
-      endAll(id);
-    });
+    const offs = [
+      hooks.on("session/event", ({ session, event }) => take(session, event)),
+      hooks.on("session/disposed", ({ session: { id } }) => forget(id)),
+      hooks.on("model/stream", ({ agent, request }, next) => {
+        const open = openOf(agent.id);
+        const time = harness.clock.now();
+        const around = open.step ?? turnOf(open, agent.session, time);
+        open.request = start(
+          around,
+          `chat ${modelAttributes(open.model)["gen_ai.request.model"] ?? ""}`.trim(),
+          time,
+          {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.conversation.id": agent.id,
+            ...modelAttributes(open.model),
+            ...requestAttributes(request.config),
+            ...(content && {
+              "gen_ai.input.messages": inputOf(request.messages),
+              ...instructionsOf(request.system),
+              ...definitionsOf(request.tools),
+            }),
+          },
+          SpanKind.CLIENT,
+        );
+        // What the model does on its own, such as its requests, is inside of it.
+        return context.with(trace.setSpan(context.active(), open.request), next);
+      }),
+      hooks.on("tools/execute", ({ execution }, next) => {
+        const span = sessions.get(execution.agent.id)?.tools.get(execution.callId);
+        if (!span) return next();
+        nameTool(span, execution.name);
+        if (content) span.setAttribute("gen_ai.tool.call.arguments", argumentsOf(execution.arguments));
+        return context.with(trace.setSpan(context.active(), span), next);
+      }),
+    ];
     return () => {
-      for (const off of [offEvents, offCalls, offSessions]) off();
+      for (const off of offs) off();
+      for (const id of [...sessions.keys()]) forget(id);
     };
   };
 }
 
-function fail(span: Span | undefined, code: string | undefined, message: string | undefined): void {
-  span?.setAttribute("error.type", code ?? "_OTHER");
-  span?.setStatus({ code: SpanStatusCode.ERROR, ...(message !== undefined && { message }) });
-}
-
-/** `openai/gpt-5.5` is the model `gpt-5.5` of the provider `openai`. */
-function modelAttributes(id: string | undefined): Attributes {
-  if (id === undefined) return {};
-  const slash = id.indexOf("/");
-  return {
-    "gen_ai.request.model": slash < 0 ? id : id.slice(slash + 1),
-    ...(slash > 0 && { "gen_ai.provider.name": id.slice(0, slash) }),
-  };
-}
-
-function toolAttributes(callId: string): Attributes {
-  return { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.id": callId };
-}
-
-function usageAttributes({ input, output, cacheRead }: Usage = {}): Attributes {
-  return {
-    ...(input !== undefined && { "gen_ai.usage.input_tokens": input + (cacheRead ?? 0) }),
-    ...(output !== undefined && { "gen_ai.usage.output_tokens": output }),
-    ...(cacheRead !== undefined && { "gen_ai.usage.cache_read.input_tokens": cacheRead }),
-  };
-}
-
-function said(role: string, content: readonly ContentBlock[]): string {
-  return JSON.stringify([{ role, parts: content }]);
+function nameTool(span: Span, name: string): void {
+  span.updateName(`execute_tool ${name}`);
+  span.setAttribute("gen_ai.tool.name", name);
 }

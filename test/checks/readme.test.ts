@@ -4,8 +4,11 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { run, type Harness } from "turnloop";
-import { weigh } from "../support/bundle.ts";
+import { z } from "zod";
+import { serve } from "../adapters/mcp-server.ts";
+import { policies, weigh, weighPolicies } from "../support/bundle.ts";
 import { root } from "../support/package.ts";
 import { providerUrl, responses } from "../support/provider-answers.ts";
 import { startProviderServer, type ProviderServer } from "../support/provider-server.ts";
@@ -52,6 +55,22 @@ test("hello.ts prints what the provider's model answers, and what that took", { 
   const printed = await outputOf("hello.ts", { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: "sk-secret" });
   expect(printed).toMatch(/^A test server\.\n \{ input: 3, .*output: 2.* \}\n$/);
   expect(provider.requests(baseUrl)[0]).toMatchObject({ model: "gpt-5.5" });
+});
+
+test("mcp.ts prints what the server answers", { timeout: 30_000 }, async () => {
+  const handler = createMcpHandler(() => {
+    const server = new McpServer({ name: "docs", version: "1.0.0" });
+    server.registerTool("find", { inputSchema: z.object({ word: z.string() }) }, ({ word }) => ({
+      content: [{ type: "text", text: `all about ${word}s` }],
+    }));
+    return server;
+  });
+  const server = await serve((request) => handler.fetch(request));
+  const printed = await outputOf("mcp.ts", { DOCS_URL: server.url });
+  await handler.close();
+  await server.kill();
+  expect(printed).toBe("[ { type: 'text', text: 'all about loops' } ]\nFound.\n");
+  expect(server.seen[0]).toMatchObject({ authorization: "Bearer my-key" });
 });
 
 test("the tests of weather.test.ts pass", { timeout: 30_000 }, async () => {
@@ -124,3 +143,18 @@ test("the sizes are those of today, to a kilobyte", { timeout: 60_000 }, async (
     expect(Math.abs(kilobytes - gzipped / 1000), `${what} weighs ${gzipped} bytes`).toBeLessThan(1);
   }
 });
+
+test("every policy is in the table with what it weighs, and in a program that says what it prints", async () => {
+  const rows = [...readme.matchAll(/^\| `(\w+)\(.*`.*\| (\d+\.\d) kB +\|$/gm)];
+  const said = new Map(rows.map(([, what = "", size]) => [what, Number(size)]));
+  expect([...said.keys()].toSorted()).toEqual(policies().toSorted());
+  for (const { what, gzipped } of await weighPolicies()) {
+    expect(Math.abs(said.get(what)! - gzipped / 1000), `${what} weighs ${gzipped} bytes`).toBeLessThan(0.25);
+  }
+  const shown = programs.filter(({ output }) => output !== undefined).map(({ code }) => code);
+  for (const name of policies())
+    expect(
+      shown.filter((code) => code.includes(`${name}(`)),
+      name,
+    ).not.toEqual([]);
+}, 60_000);

@@ -1,4 +1,5 @@
 /** Bundles entries in memory, as an application's bundler would, and weighs them. */
+import { readFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build, minify, type Rolldown } from "vite";
@@ -90,6 +91,27 @@ export async function weigh(): Promise<readonly Weight[]> {
       ),
     )),
   ];
+}
+
+/** Each policy of the core entry on top of the loop alone: what it makes a program heavier by. */
+export async function weighPolicies(): Promise<readonly Weight[]> {
+  const [core] = readEntries();
+  const source = JSON.stringify(core!.source);
+  const loop = await weighOne("createHarness", `export { createHarness } from ${source};`, isBare);
+  const both = await Promise.all(
+    policies().map((name) => weighOne(name, `export { createHarness, ${name} } from ${source};`, isBare)),
+  );
+  return both.map(({ what, minified, gzipped }) => ({
+    what,
+    minified: minified - loop.minified,
+    gzipped: gzipped - loop.gzipped,
+  }));
+}
+
+/** The functions that the core entry has from its plugins, by name. */
+export function policies(): readonly string[] {
+  const index = readFileSync(join(root, "src/index.ts"), "utf8");
+  return [...index.matchAll(/^export \{ (\w+)[^}]*\} from "\.\/plugins\//gm)].map(([, name = ""]) => name);
 }
 
 async function weighOne(what: string, program: string, external: (id: string) => boolean): Promise<Weight> {

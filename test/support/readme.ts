@@ -32,6 +32,7 @@ export function readPrograms(): readonly Program[] {
 const VENDORS = [
   "@ai-sdk",
   "@electric-sql",
+  "@opentelemetry",
   "@types",
   "ai",
   "csstype",

@@ -9,19 +9,32 @@ export interface Payment {
 }
 
 /**
- * Takes every event of a log; answers for those that tell of usage: answers, attempts that failed, and requests
- * outside of steps.
+ * Takes every event of a log; answers for those that tell of usage: answers, attempts that failed or that a cancel
+ * or a death has cut off, and requests outside of steps.
  */
 export function readPayments(): (event: SessionEvent) => Payment | undefined {
   let asked = "";
+  /** What the attempt under way has told, until an event that counts it. */
+  let told: Usage | undefined;
   return (event) => {
     switch (event.type) {
       case "request/header":
         asked = event.data.header.modelId ?? event.data.header.config.model;
         return undefined;
+      case "assistant/chunk":
+        if (event.data.chunk.type === "usage") told = event.data.chunk.usage;
+        return undefined;
+      case "step/end": {
+        const usage = told;
+        told = undefined;
+        return usage && { model: asked, usage };
+      }
       case "request/failed":
+        told = undefined;
         return event.data.usage && { model: asked, usage: event.data.usage };
       case "assistant/message":
+        told = undefined;
+        return event.data.usage && { model: event.data.model, usage: event.data.usage };
       case "model/aux":
         return event.data.usage && { model: event.data.model, usage: event.data.usage };
       default:

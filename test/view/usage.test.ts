@@ -55,3 +55,17 @@ test("what a fork inherited is not counted again", async () => {
   await fork.whenIdle();
   expect(usageOf(fork.session).total).toEqual({ output: 2 });
 });
+
+test("what an answer had told when a cancel cut it off counts once, whether a part of it is kept or not", async () => {
+  const usage = { type: "usage", usage: { input: 7 } } as const;
+  const call = { type: "block-start", index: 0, block: { type: "tool-call", name: "look" } } as const;
+  for (const first of [call, { type: "delta", index: 0, text: "Hel" } as const]) {
+    const model = scriptedModel([{ chunks: [first, usage], hang: "deaf" }], { id: "lab/small" });
+    const { agent } = await createHarness({ model }).agents.open({ id: "chat" });
+    agent.on("assistant/chunk", ({ data }) => void (data.chunk.type === "usage" && agent.cancel()));
+    agent.send("go");
+    await agent.whenIdle();
+    expect(usageOf(agent.session).byModel).toEqual({ "lab/small": { input: 7 } });
+    expect([...usageOf(agent.session).byTurn]).toEqual([[1, { input: 7 }]]);
+  }
+});

@@ -3,6 +3,7 @@ import { isAbsolute, join } from "node:path";
 import { playwright } from "@vitest/browser-playwright";
 import { transformWithOxc } from "vite";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
+import { offlineWorker } from "./demo/offline-worker.ts";
 import { browserArgs, findBrowser } from "./test/support/browser.ts";
 import { readEntries, root } from "./test/support/package.ts";
 import { readPrograms } from "./test/support/readme.ts";
@@ -42,7 +43,7 @@ const demo: ViteUserConfig = {
   root: "demo",
   base: "./",
   resolve: { alias },
-  plugins: [withoutLocales],
+  plugins: [withoutLocales, offlineWorker()],
   server: { host: "127.0.0.1", fs: { allow: [root] } },
   build: { outDir: "dist", target: "es2022" },
 };

@@ -10,6 +10,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   MODEL_BAD_RESPONSE: "The endpoint did not answer like an API. Check the base URL in Settings; it often ends in /v1.",
   STREAM_BROKEN: "The connection broke. What came so far is kept; try again.",
   STREAM_INCOMPLETE: "The answer ended early. What came so far is kept; try again.",
+  SESSION_CLAIMED: "Another tab has this chat open. Go on there, or take it over: the other tab then only shows it.",
   NO_ADAPTER: "This model is not connected. Open Settings and connect it, or choose the scripted demo.",
 };
 

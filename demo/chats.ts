@@ -1,5 +1,6 @@
 /** The chats that this browser keeps, and what can be done with them beside talking. */
 import { TurnloopError, type SessionSummary } from "turnloop";
+import { draftOf, nameOf } from "./draft.ts";
 import { harness } from "./harness.ts";
 
 const TITLE_LENGTH = 60;
@@ -8,8 +9,8 @@ const TITLE_LENGTH = 60;
 harness.hooks.on("session/event", ({ session, event }) => {
   if (event.type !== "user/message") return;
   const isNamed = session.events.some(({ type }) => type === "session/titled");
-  const text = event.data.content.map((block) => (block.type === "text" ? block.text : "")).join(" ");
-  const title = text.replaceAll(/\s+/g, " ").trim();
+  const { text, files } = draftOf(event.data.content);
+  const title = text.replaceAll(/\s+/g, " ").trim() || files.map(nameOf).join(", ");
   if (isNamed || title === "") return;
   session.append("session/titled", {
     title: title.length > TITLE_LENGTH ? `${title.slice(0, TITLE_LENGTH).toWellFormed()}…` : title,
@@ -32,7 +33,7 @@ export function newChat(): string {
 }
 
 /** As a file to keep, or to open elsewhere. */
-export async function exportChat({ id, title }: SessionSummary): Promise<void> {
+export async function exportChat({ id, title }: Pick<SessionSummary, "id" | "title">): Promise<void> {
   const lines: string[] = [];
   for await (const line of harness.sessions.export(id)) lines.push(line);
   const link = document.createElement("a");
@@ -51,12 +52,4 @@ export async function importChat(file: File): Promise<string> {
     if (!TurnloopError.is(error, "SESSION_EXISTS")) throw error;
     return (await harness.sessions.import(lines, { id: newChat() })).id;
   }
-}
-
-/** A chat of its own that goes as far as the turn before this message. Answers with its id. */
-export async function forkBefore(chat: string, message: string): Promise<string> {
-  const { agent, dispose } = await harness.agents.fork({ from: chat, before: message, id: newChat() });
-  await agent.flush();
-  await dispose();
-  return agent.id;
 }

@@ -10,12 +10,15 @@ export type Route = "scripted" | "endpoint";
 /** `?pace=5` in the address: the milliseconds that the script takes for a piece of text. */
 const pace = Number(new URLSearchParams(location.search).get("pace") ?? Number.NaN);
 
+/** In memory where the browser gives the page no database: then it is not `durable`. */
+export const storage = indexedDBStorage({ name: "turnloop-demo" });
+
 export const harness = createHarness({
   model: "scripted",
   models: { scripted: offlineModel(Number.isFinite(pace) ? pace : undefined) },
   system: "You are the assistant of a demo page. Use the tools where they help. Answer briefly, in Markdown.",
   tools: demoTools(),
-  storage: indexedDBStorage({ name: "turnloop-demo" }),
+  storage,
   plugins: [standard()],
 });
 

@@ -1,10 +1,13 @@
 /** What the scripted model makes of a history: the task at hand, and how far it has come. */
 import type { ContentBlock, Message } from "turnloop";
+import { draftOf, type Attached } from "./draft.ts";
 import { textOf } from "./text.ts";
 
 export interface Conversation {
   /** What the person wants. */
   readonly task: string;
+  /** What came with it. */
+  readonly files: readonly Attached[];
   /** What was said while the task was under way. */
   readonly steering: readonly string[];
   /** The last message is steering that no answer has taken up yet. */
@@ -39,8 +42,10 @@ export function readConversation(messages: readonly Message[]): Conversation {
     }
   }
   const last = messages.at(-1);
+  const { text: task, files } = draftOf(first?.content ?? []);
   return {
-    task: first ? textOf(first.content) : "",
+    task,
+    files,
     steering,
     steered: last?.role === "user" && rest.length > 0,
     results,

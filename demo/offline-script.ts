@@ -1,6 +1,7 @@
 /** What the scripted model says and does next. */
 import type { Conversation, Result } from "./offline-conversation.ts";
-import { ESSAY, INTRODUCTION } from "./offline-texts.ts";
+import { nameOf, readAttachedText, type Attached } from "./draft.ts";
+import { ESSAY, INTRODUCTION, SAMPLE, wordsOf } from "./offline-texts.ts";
 
 /** One answer of the model. */
 export interface Scene {
@@ -17,7 +18,7 @@ interface Call {
 }
 
 export function nextScene(conversation: Conversation): Scene {
-  const { task, steering, steered, results, soFar } = conversation;
+  const { task, files, steering, steered, results, soFar } = conversation;
   if (soFar !== undefined) return { text: goOn(soFar) };
   if (/\b(fail|failure|error)\b/i.test(task)) return failure();
 
@@ -32,9 +33,13 @@ export function nextScene(conversation: Conversation): Scene {
       call: next,
     };
   }
-  if (results.length > 0) return { text: heard + results.map(sentenceFor).join("\n\n") };
+  const said = [...files.map(wordsFor), ...results.map(sentenceFor)];
+  if (said.length > 0) return { text: heard + said.join("\n\n") };
   if (/\b(long|story|essay)\b/i.test(task))
     return { reasoning: "A long text was asked for. No tool is needed.", text: ESSAY };
+  if (/\b(code|table|markdown)\b/i.test(task)) return { text: heard + SAMPLE };
+  const words = Number(/\b(\d{1,6}) words\b/i.exec(task)?.[1] ?? 0);
+  if (words > 0) return { text: wordsOf(words) };
   return { reasoning: "None of the words that the script knows. It says what it can do.", text: heard + INTRODUCTION };
 }
 
@@ -68,7 +73,7 @@ function callsFor(text: string): Call[] {
   else if (/\bnotes\b/i.test(text)) calls.push({ name: "list_notes", args: {} });
   if (/\b(plan|recommend|suggest|dinner)\b/i.test(text)) {
     const options = ["Italian", "Japanese", "Surprise me"];
-    calls.push({ name: "ask_preference", args: { question: "Which kitchen do you like?", options } });
+    calls.push({ name: "ask_user", args: { question: "Which kitchen do you like?", options } });
   }
   return calls;
 }
@@ -85,6 +90,15 @@ function zoneOf(text: string): { timeZone?: string } {
   return zone ? { timeZone: zone[1] } : {};
 }
 
+/** A script sees no picture; it says what it was given. */
+function wordsFor(file: Attached): string {
+  if (file.type === "file") {
+    return `I was given the image **${nameOf(file)}** (${file.mediaType}). I am a script and cannot look at it; a real model can.`;
+  }
+  const lines = (readAttachedText(file.text)?.text ?? "").split("\n");
+  return `I was given the text **${nameOf(file)}**, ${lines.length} ${lines.length === 1 ? "line" : "lines"} long. It begins:\n\n> ${lines[0]}`;
+}
+
 function reasonFor({ name }: Call, left: number): string {
   const more = left > 1 ? ` After it, ${left === 2 ? "one more is" : `${left - 1} more are`} needed.` : "";
   return `The message calls for the tool “${name}”.${more}`;
@@ -99,7 +113,7 @@ function sentenceFor({ tool, args, text, isError }: Result): string {
       return `It is ${text}${typeof args["timeZone"] === "string" ? ` in ${args["timeZone"]}` : ""}.`;
     case "list_notes":
       return `Your notes:\n\n${text}`;
-    case "ask_preference":
+    case "ask_user":
       return `You chose **${text}**, so here is a plan:\n\n${menuFor(text)}`;
     default:
       return text;

@@ -7,6 +7,7 @@ export const INTRODUCTION = `I am **a script, not a language model**: I look for
 - \`Plan a dinner\` asks you a question
 - \`Write something long\` leaves you time to stop me, steer me or queue a message
 - \`Fail, please\` shows what an error looks like
+- \`Show me code and a table\` shows how Markdown looks
 
 To talk to a real model, open **Settings** and name an endpoint.`;
 
@@ -35,3 +36,42 @@ await agent.whenIdle();
 That is also why a stopped turn can simply go on: the history is there, the loop reads it, and the model is asked again. There is no other state to be lost.
 
 And with that, the long text ends.`;
+
+export const SAMPLE = `An agent takes a few lines. This one has a tool, and keeps its log in the browser:
+
+\`\`\`ts
+import { createHarness, defineTool } from "turnloop";
+import { indexedDBStorage } from "turnloop/indexeddb";
+
+// The log is the truth: a reload goes on from it.
+const harness = createHarness({
+  model: "openai/gpt-5.5",
+  storage: indexedDBStorage(),
+  tools: [dice],
+});
+const { agent } = await harness.agents.open({ id: "chat-1" });
+agent.send("Roll 2 dice");
+\`\`\`
+
+What you can say while it works, and what becomes of it:
+
+| Verb | Takes effect | When nothing runs |
+| --- | --- | --- |
+| \`send\` | in a turn of its own | opens a turn |
+| \`steer\` | before the next step | opens a turn |
+| \`inject\` | before the next step | waits for the next turn |
+| \`cancel\` | at once | does nothing |
+
+> Whatever was accepted is in the log before anything is done with it.`;
+
+/** So many words in sections of Markdown, the last one a number that says how many came before it. */
+export function wordsOf(count: number): string {
+  const words = (ESSAY.match(/[A-Za-z]+/g) ?? []).map((word) => word.toLowerCase());
+  let text = "";
+  for (let at = 0; at < count - 1; at += 1) {
+    if (at % 240 === 0) text += `${at === 0 ? "" : "\n\n"}## After ${at} words\n\n`;
+    else text += at % 60 === 0 ? ".\n\n" : " ";
+    text += words[at % words.length];
+  }
+  return `${text} ${count - 1}.`;
+}

@@ -1,7 +1,10 @@
 /** The tools of the demo: harmless ones, one that needs approval, one that asks a person. */
-import { defineTool, type ToolDefinition } from "turnloop";
+import { askUser, defineTool, type ToolDefinition } from "turnloop";
 import * as z from "zod";
 import { calculate } from "./calculate.ts";
+
+// To be fast, zod would make code of texts, which the page's policy forbids, and which the browser tells of.
+z.config({ jitless: true });
 
 /** A set with a notes list of its own, kept in memory only. */
 export function demoTools(now: () => Date = () => new Date()): ToolDefinition[] {
@@ -57,17 +60,7 @@ export function demoTools(now: () => Date = () => new Date()): ToolDefinition[] 
       },
       present: { call: ({ number }) => ({ title: "Delete a note", detail: `Note ${number}` }) },
     }),
-    defineTool({
-      name: "ask_preference",
-      description: "Asks the user a question and returns what they answer.",
-      inputSchema: z.object({
-        question: z.string(),
-        options: z.array(z.string()).max(6).optional().describe("Answers to choose from; others are allowed"),
-      }),
-      idempotent: true,
-      execute: async ({ question, options = [] }, call) => call.ask({ question, options }),
-      present: { call: ({ question }) => ({ title: "Question to you", detail: question }) },
-    }),
+    askUser(),
   ];
 }
 

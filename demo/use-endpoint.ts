@@ -8,8 +8,10 @@ export interface EndpointState {
   readonly connected: Endpoint | undefined;
   /** What the settings begin with. */
   readonly remembered: Endpoint | undefined;
-  /** Rejects when the provider's client cannot be loaded or made. */
-  connect(endpoint: Endpoint): Promise<void>;
+  /** `Model.id` of the model that was connected last. */
+  readonly model: string | undefined;
+  /** Answers with its `Model.id`. Rejects when the provider's client cannot be loaded or made. */
+  connect(endpoint: Endpoint): Promise<string>;
   disconnect(): void;
 }
 
@@ -17,12 +19,16 @@ export function useEndpoint(): EndpointState {
   const [remembered, setRemembered] = useState(storedEndpoint);
   const [connected, setConnected] = useState<Endpoint>();
 
-  const adopt = (endpoint: Endpoint): Promise<void> =>
+  const [name, setName] = useState<string>();
+
+  const adopt = (endpoint: Endpoint): Promise<string> =>
     connect(endpoint).then((model) => {
       setEndpointModel(model);
       storeEndpoint(endpoint);
       setRemembered(endpoint);
       setConnected(endpoint);
+      setName(model.id);
+      return model.id;
     });
 
   useEffect(() => {
@@ -34,6 +40,7 @@ export function useEndpoint(): EndpointState {
   return {
     connected,
     remembered,
+    model: name,
     connect: adopt,
     disconnect() {
       storeEndpoint(undefined);

@@ -1,95 +1,142 @@
 /** The page: one chat, and what surrounds it. */
 import { useCallback, useState, type ReactElement } from "react";
-import { useAgent, useTranscript } from "turnloop/react";
+import { useAgent } from "turnloop/react";
 import { TurnloopError, type ErrorData } from "turnloop";
-import { forkBefore, newChat } from "../chats.ts";
-import { harness, type Route } from "../harness.ts";
+import { exportChat, newChat } from "../chats.ts";
+import { EMPTY, putBefore, type Draft } from "../draft.ts";
+import { storage, type Route } from "../harness.ts";
+import { openChat } from "../open-chat.ts";
+import { storedPrices } from "../prices.ts";
+import { problemOf } from "../text.ts";
 import { useChatAddress } from "../use-chat-address.ts";
 import { useEndpoint } from "../use-endpoint.ts";
+import { useForks } from "../use-forks.ts";
+import { useTranscriptFrames } from "../use-transcript-frames.ts";
 import { Announcer } from "./announcer.tsx";
 import { Chats } from "./chats.tsx";
 import { Composer } from "./composer.tsx";
 import { Conversation } from "./conversation.tsx";
 import { Header } from "./header.tsx";
+import { Meter } from "./meter.tsx";
 import { Problem } from "./problem.tsx";
 import { Queue } from "./queue.tsx";
 import { Settings } from "./settings.tsx";
-import { problemOf } from "../text.ts";
-
-/** After a reload the tab's former page may take a moment to let go; another tab will not. */
-const CLAIM = { claim: "wait", claimTimeoutMs: 3000 } as const;
+import { Trouble } from "./trouble.tsx";
 
 function errorData(error: Error): ErrorData {
   return { message: error.message, ...(TurnloopError.is(error) && { code: error.code }) };
 }
 
 export function App(): ReactElement {
-  const [chat, openChat] = useChatAddress();
+  const [chat, showChat] = useChatAddress();
   const endpoint = useEndpoint();
   const route: Route = endpoint.connected ? "endpoint" : "scripted";
-  const { agent, snapshot, error } = useAgent(harness, { id: chat, model: route, ...CLAIM });
-  const transcript = useTranscript(agent);
+  /** How often the visitor has had a chat taken from another tab. */
+  const [taking, setTaking] = useState({ chat: "", times: 0 });
+  const takesOver = taking.chat === chat;
+  const { agent, snapshot, error } = useAgent(
+    (signal) => openChat({ id: chat, model: route, takesOver, signal }),
+    takesOver ? `${chat} ${taking.times}` : chat,
+  );
+  const takeOver = (): void => setTaking(({ times }) => ({ chat, times: times + 1 }));
+  const transcript = useTranscriptFrames(agent);
   const [problem, setProblem] = useState<string>();
-  const [draft, setDraft] = useState("");
+  const [draft, setDraft] = useState(EMPTY);
+  const [prices, setPrices] = useState(storedPrices);
   const [isSettingUp, setSettingUp] = useState(false);
   const [isChoosing, setChoosing] = useState(false);
   const openSettings = useCallback((): void => setSettingUp(true), []);
-  /** What was taken back goes into the input, in front of what is being typed. */
-  const putBack = useCallback(
-    (text: string): void => setDraft((now) => (now.trim() === "" ? text : `${text}\n${now}`)),
-    [],
-  );
+  const putBack = useCallback((back: Draft): void => setDraft((now) => putBefore(back, now)), []);
+  const { edit, repeat, fork } = useForks(agent, showChat, setDraft, setProblem);
+
   const startOver = (): void => {
-    openChat(newChat());
-    setDraft("");
+    showChat(newChat());
+    setDraft(EMPTY);
   };
-  /** A copy of the chat up to this message, which goes into the input to be said otherwise. */
-  const edit = useCallback(
-    (message: string, text: string): void => {
-      forkBefore(chat, message).then(
-        (id) => {
-          openChat(id);
-          setDraft(text);
-        },
-        (thrown: unknown) => setProblem(problemOf(thrown)),
-      );
-    },
-    [chat, openChat],
-  );
+  const takeAlong = (): void => {
+    exportChat({ id: chat }).catch((thrown: unknown) => setProblem(problemOf(thrown)));
+  };
 
   return (
     <div className="page">
       <Header
         endpoint={endpoint.connected}
-        durable={snapshot?.durable}
+        snapshot={snapshot}
+        isFailed={error !== undefined}
         onChats={() => setChoosing(true)}
         onSettings={openSettings}
         onNewChat={startOver}
       />
-      {error && <Problem title="The chat could not be opened" error={errorData(error)} />}
-      {problem !== undefined && <Problem title="The chat could not be copied" error={{ message: problem }} />}
+      <div className="notices">
+        {error && (
+          <Problem title="The chat could not be opened" error={errorData(error)}>
+            {TurnloopError.is(error, "SESSION_CLAIMED") && (
+              <button type="button" onClick={takeOver}>
+                Take it over
+              </button>
+            )}
+          </Problem>
+        )}
+        {problem !== undefined && <Problem title="That could not be done" error={{ message: problem }} />}
+        <Trouble
+          durable={snapshot?.durable}
+          isForgetful={agent !== undefined && !storage.durable}
+          onExport={takeAlong}
+          onReopen={takeOver}
+        />
+      </div>
       <Conversation
         agent={agent}
-        snapshot={snapshot}
-        messages={transcript.messages}
+        status={snapshot?.status}
+        transcript={transcript}
         isScripted={!endpoint.connected}
         onPutBack={putBack}
         onEdit={edit}
+        onRepeat={repeat}
+        onFork={fork}
         onSettings={openSettings}
       />
       <footer className="dock">
         {agent && snapshot && <Queue agent={agent} queue={snapshot.queue} onPutBack={putBack} />}
-        <Composer key={chat} agent={agent} snapshot={snapshot} draft={draft} onDraft={setDraft} />
+        <Composer
+          key={chat}
+          agent={agent}
+          status={snapshot?.status}
+          waiting={snapshot?.waiting}
+          draft={draft}
+          setDraft={setDraft}
+        />
+        <div className="below">
+          <Keys isRunning={snapshot?.status === "running"} />
+          <Meter agent={agent} prices={prices} />
+        </div>
       </footer>
       <Announcer messages={transcript.messages} interactions={snapshot?.interactions ?? []} />
-      {isChoosing && <Chats current={chat} onOpen={openChat} onNew={startOver} onClose={() => setChoosing(false)} />}
+      {isChoosing && <Chats current={chat} onOpen={showChat} onNew={startOver} onClose={() => setChoosing(false)} />}
       {isSettingUp && (
         <Settings
           endpoint={endpoint}
-          onClose={() => setSettingUp(false)}
+          onClose={() => {
+            setSettingUp(false);
+            setPrices(storedPrices());
+          }}
           onRoute={(next) => agent?.configure({ model: next })}
         />
       )}
     </div>
+  );
+}
+
+function Keys({ isRunning }: { readonly isRunning: boolean }): ReactElement {
+  return (
+    <p id="keys" className="keys">
+      <span>
+        <kbd>Enter</kbd> {isRunning ? "steers this turn" : "sends"}
+      </span>
+      <span>
+        <kbd>{isRunning ? "Ctrl" : "Shift"}</kbd> <kbd>Enter</kbd>{" "}
+        {isRunning ? "queues for the next" : "makes a new line"}
+      </span>
+    </p>
   );
 }

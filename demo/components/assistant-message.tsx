@@ -1,14 +1,17 @@
 /** One step of the model: its thoughts, its text, its tool calls. */
-import type { TranscriptPart } from "turnloop";
+import type { ContentBlock, TranscriptPart } from "turnloop";
 import type { ReactElement } from "react";
+import { textOf } from "../text.ts";
+import { Attachments } from "./attachments.tsx";
 import { Markdown } from "./markdown.tsx";
 import type { MessageProps } from "./message.tsx";
 import { Problem } from "./problem.tsx";
 import { Reasoning } from "./reasoning.tsx";
 import { ToolCard } from "./tool-card.tsx";
+import { TurnFoot } from "./turn-foot.tsx";
 
-export function AssistantMessage({ message, agent, onSettings }: MessageProps): ReactElement {
-  const { parts, state, error } = message;
+export function AssistantMessage({ message, agent, isLast, onRepeat, onFork, onSettings }: MessageProps): ReactElement {
+  const { parts, state, error, turn, usage } = message;
   const isWaiting = state === "streaming" && parts.length === 0;
   return (
     <article className="message assistant" aria-busy={state === "streaming"}>
@@ -27,6 +30,9 @@ export function AssistantMessage({ message, agent, onSettings }: MessageProps): 
           error={error}
           onSettings={onSettings}
         />
+      )}
+      {isLast && (
+        <TurnFoot text={textOf(parts)} usage={usage} onRepeat={() => onRepeat(turn)} onFork={() => onFork(turn)} />
       )}
     </article>
   );
@@ -48,31 +54,25 @@ function Part({
       return <ToolCard card={part} agent={agent} />;
     case "file":
     case "source":
-      return <Attachment part={part} />;
+      return <Made block={part.block} />;
   }
 }
 
-function Attachment({ part }: { readonly part: TranscriptPart & { type: "file" | "source" } }): ReactElement | null {
-  const { block } = part;
-  if (block.type === "source" && block.url !== undefined) {
-    return (
-      <p className="attachment">
-        Source:{" "}
+function Made({ block }: { readonly block: ContentBlock }): ReactElement | null {
+  if (block.type === "file") return <Attachments files={[block]} />;
+  if (block.type !== "source") return null;
+  // A model may name anything as its source: only what is a page is linked.
+  const isPage = /^https?:/.test(URL.parse(block.url ?? "")?.protocol ?? "");
+  return (
+    <p className="source">
+      Source:{" "}
+      {isPage ? (
         <a href={block.url} target="_blank" rel="noopener noreferrer nofollow">
           {block.title ?? block.url}
         </a>
-      </p>
-    );
-  }
-  if (block.type !== "file") return null;
-  if ("base64" in block.data && /^image\/(png|jpeg|gif|webp)$/.test(block.mediaType)) {
-    return (
-      <img
-        className="attachment"
-        alt={block.name ?? "made by the model"}
-        src={`data:${block.mediaType};base64,${block.data.base64}`}
-      />
-    );
-  }
-  return <p className="attachment">A file: {block.name ?? block.mediaType}</p>;
+      ) : (
+        (block.title ?? block.url)
+      )}
+    </p>
+  );
 }

@@ -1,28 +1,38 @@
 /** The input. It stays open while the agent works: what is sent then steers the turn, or waits for the next one. */
 import type { Agent, AgentSnapshot } from "turnloop";
-import { useEffect, useLayoutEffect, useRef, type KeyboardEvent, type ReactElement } from "react";
+import { useEffect, useLayoutEffect, useRef, type Dispatch, type KeyboardEvent, type SetStateAction } from "react";
+import type { ReactElement } from "react";
+import { ACCEPT } from "../attachments.ts";
+import { contentOf, EMPTY, isEmpty as isNothing, type Draft } from "../draft.ts";
+import { useAttaching } from "../use-attaching.ts";
+import { Attachments } from "./attachments.tsx";
 import { Icon } from "./icon.tsx";
 
 interface Props {
   readonly agent: Agent | undefined;
-  readonly snapshot: AgentSnapshot | undefined;
-  readonly draft: string;
-  onDraft(text: string): void;
+  readonly status: AgentSnapshot["status"] | undefined;
+  readonly waiting: boolean | undefined;
+  readonly draft: Draft;
+  readonly setDraft: Dispatch<SetStateAction<Draft>>;
 }
 
-export function Composer({ agent, snapshot, draft, onDraft }: Props): ReactElement {
+type Verb = "send" | "steer";
+
+export function Composer({ agent, status, waiting, draft, setDraft }: Props): ReactElement {
   const input = useRef<HTMLTextAreaElement>(null);
+  const chooser = useRef<HTMLInputElement>(null);
   /** Asked for before the chat was open: it is done when it is, unless the words are changed until then. */
-  const early = useRef<{ readonly verb: "send" | "steer"; readonly text: string }>(undefined);
-  const isRunning = snapshot?.status === "running";
-  const isEmpty = draft.trim() === "";
+  const early = useRef<{ readonly verb: Verb; readonly draft: Draft }>(undefined);
+  const { problems, isOver, take, dismiss } = useAttaching(draft, setDraft);
+  const isRunning = status === "running";
+  const isEmpty = isNothing(draft);
 
   useLayoutEffect(() => {
     const area = input.current;
     if (!area) return;
     area.style.height = "auto";
     area.style.height = `${area.scrollHeight}px`;
-  }, [draft]);
+  }, [draft.text]);
 
   // Not where it would bring up a keyboard over half of the page.
   useEffect(() => {
@@ -33,20 +43,20 @@ export function Composer({ agent, snapshot, draft, onDraft }: Props): ReactEleme
     const asked = early.current;
     if (!agent || !asked) return;
     early.current = undefined;
-    if (asked.text !== draft.trim()) return;
-    agent[asked.verb](asked.text);
-    onDraft("");
-  }, [agent, draft, onDraft]);
+    if (asked.draft !== draft) return;
+    agent[asked.verb](contentOf(draft));
+    setDraft(EMPTY);
+  }, [agent, draft, setDraft]);
 
-  function submit(verb: "send" | "steer"): void {
-    const text = draft.trim();
-    if (text === "") return;
+  function submit(verb: Verb): void {
+    if (isEmpty) return;
+    dismiss();
     if (!agent) {
-      early.current = { verb, text };
+      early.current = { verb, draft };
       return;
     }
-    agent[verb](text);
-    onDraft("");
+    agent[verb](contentOf(draft));
+    setDraft(EMPTY);
   }
 
   function onKeyDown(event: KeyboardEvent): void {
@@ -57,13 +67,23 @@ export function Composer({ agent, snapshot, draft, onDraft }: Props): ReactEleme
 
   return (
     <form
-      className="composer"
+      className={isOver ? "composer over" : "composer"}
+      aria-label="Your message"
       onSubmit={(event) => {
         event.preventDefault();
         submit("steer");
         input.current?.focus();
       }}
     >
+      <Attachments
+        files={draft.files}
+        onRemove={(file) => setDraft((now) => ({ ...now, files: now.files.filter((other) => other !== file) }))}
+      />
+      {problems.length > 0 && (
+        <p className="problem-line" role="alert">
+          {problems.join(". ")}
+        </p>
+      )}
       <label className="visually-hidden" htmlFor="message">
         Message
       </label>
@@ -71,24 +91,36 @@ export function Composer({ agent, snapshot, draft, onDraft }: Props): ReactEleme
         id="message"
         ref={input}
         rows={1}
-        value={draft}
-        placeholder={isRunning ? "Say something while it works" : "Write a message"}
+        value={draft.text}
+        placeholder={isOver ? "Drop it here" : isRunning ? "Say something while it works" : "Write a message"}
         aria-describedby="keys"
-        onChange={(event) => onDraft(event.target.value)}
+        onChange={({ target }) => setDraft((now) => ({ ...now, text: target.value }))}
         onKeyDown={onKeyDown}
+        onPaste={(event) => {
+          if (event.clipboardData.files.length === 0) return;
+          event.preventDefault();
+          take(event.clipboardData.files);
+        }}
       />
       <div className="composer-foot">
-        <p id="keys" className="keys">
-          <span>
-            <kbd>Enter</kbd> {isRunning ? "steers this turn" : "sends"}
-          </span>
-          <span>
-            <kbd>{isRunning ? "Ctrl" : "Shift"}</kbd> <kbd>Enter</kbd>{" "}
-            {isRunning ? "queues for the next" : "makes a new line"}
-          </span>
-        </p>
+        <button type="button" className="round quiet" title="Attach" onClick={() => chooser.current?.click()}>
+          <Icon name="clip" />
+          <span className="visually-hidden">Attach images or texts</span>
+        </button>
+        <input
+          ref={chooser}
+          type="file"
+          hidden
+          multiple
+          accept={ACCEPT}
+          aria-label="Images or texts to attach"
+          onChange={({ target }) => {
+            take(target.files ?? []);
+            target.value = "";
+          }}
+        />
         <p className="working" role="status">
-          {isRunning ? (snapshot.waiting ? "Waits for you" : "Working") : ""}
+          {isRunning ? (waiting ? "Waits for you" : "Working") : ""}
         </p>
         {isRunning && (
           <button type="button" className="round stop" onClick={() => agent?.cancel("stopped by the user")}>

@@ -1,7 +1,7 @@
 /** Something that happened to the conversation. */
 import type { TranscriptMark, TurnEndReason } from "turnloop";
 import type { ReactElement } from "react";
-import { textOf } from "../text.ts";
+import { draftOf, nameOf } from "../draft.ts";
 import type { MessageProps } from "./message.tsx";
 import { Problem } from "./problem.tsx";
 
@@ -9,7 +9,8 @@ export function Mark({ message, onPutBack, onSettings }: MessageProps): ReactEle
   const { mark, parts, error } = message;
   if (error) return <Problem title="This turn failed" error={error} onSettings={onSettings} />;
   if (!mark) return null;
-  const text = textOf(parts);
+  const said = draftOf(parts);
+  const text = said.text || said.files.map(nameOf).join(", ");
   return (
     <div className="mark" data-kind={mark.kind}>
       <p>{wordsFor(mark)}</p>
@@ -22,7 +23,7 @@ export function Mark({ message, onPutBack, onSettings }: MessageProps): ReactEle
       {text !== "" && mark.kind !== "compacted" && (
         <>
           <q>{text}</q>
-          <button type="button" className="link" onClick={() => onPutBack(text)}>
+          <button type="button" className="link" onClick={() => onPutBack(said)}>
             Put it back
           </button>
         </>

@@ -1,15 +1,17 @@
 /** An error, and what can be done about it. */
 import type { ErrorData } from "turnloop";
-import type { ReactElement } from "react";
+import type { ReactElement, ReactNode } from "react";
 import { adviceFor } from "../advice.ts";
 
 interface Props {
   readonly title: string;
   readonly error: ErrorData;
   onSettings?(): void;
+  /** What can be done about it, as buttons. */
+  readonly children?: ReactNode;
 }
 
-export function Problem({ title, error, onSettings }: Props): ReactElement {
+export function Problem({ title, error, onSettings, children }: Props): ReactElement {
   const advice = adviceFor(error);
   return (
     <div className="problem" role="alert">
@@ -24,6 +26,7 @@ export function Problem({ title, error, onSettings }: Props): ReactElement {
           </button>
         )}
       </p>
+      {children}
     </div>
   );
 }

@@ -49,7 +49,7 @@ export function Question({ interaction, agent }: Props): ReactElement {
   );
 }
 
-/** What `ask_preference` sends; anything else is shown as it is. */
+/** What `askUser` sends; anything else is shown as it is. */
 function readPayload(payload: JsonValue): { readonly question: string; readonly options: readonly string[] } {
   if (typeof payload === "string") return { question: payload, options: [] };
   const { question, options } = (payload ?? {}) as { question?: unknown; options?: unknown };

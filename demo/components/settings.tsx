@@ -3,6 +3,7 @@ import { useEffect, useRef, useState, type FormEvent, type ReactElement } from "
 import type { Endpoint } from "../endpoint.ts";
 import type { Route } from "../harness.ts";
 import type { EndpointState } from "../use-endpoint.ts";
+import { storedPrices, storePrice, type Price } from "../prices.ts";
 import { problemOf } from "../text.ts";
 
 interface Props {
@@ -13,9 +14,29 @@ interface Props {
 
 const NOTHING: Endpoint = { api: "chat", baseURL: "https://api.openai.com/v1", model: "", apiKey: "" };
 
+const PRICED = [
+  ["input", "Input"],
+  ["cacheRead", "Cached input"],
+  ["output", "Output"],
+] as const;
+
+type PriceFields = Readonly<Record<(typeof PRICED)[number][0], string>>;
+
+function fieldsOf(model: string | undefined): PriceFields {
+  const { input = "", cacheRead = "", output = "" } = (model !== undefined && storedPrices()[model]) || {};
+  return { input: String(input), cacheRead: String(cacheRead), output: String(output) };
+}
+
+/** Undefined while nobody has said what both input and output cost. */
+function priceOf({ input, cacheRead, output }: PriceFields): Price | undefined {
+  if (input === "" || output === "") return undefined;
+  return { input: Number(input), output: Number(output), ...(cacheRead !== "" && { cacheRead: Number(cacheRead) }) };
+}
+
 export function Settings({ endpoint, onClose, onRoute }: Props): ReactElement {
   const dialog = useRef<HTMLDialogElement>(null);
   const [values, setValues] = useState(endpoint.remembered ?? NOTHING);
+  const [price, setPrice] = useState(() => fieldsOf(endpoint.model));
   const [isConnecting, setConnecting] = useState(false);
   const [problem, setProblem] = useState<string>();
   useEffect(() => dialog.current?.showModal(), []);
@@ -26,11 +47,12 @@ export function Settings({ endpoint, onClose, onRoute }: Props): ReactElement {
     event.preventDefault();
     setConnecting(true);
     try {
-      await endpoint.connect({
+      const model = await endpoint.connect({
         ...values,
         baseURL: values.baseURL.trim().replace(/\/+$/, ""),
         model: values.model.trim(),
       });
+      storePrice(model, priceOf(price));
       onRoute("endpoint");
       onClose();
     } catch (error) {
@@ -93,6 +115,23 @@ export function Settings({ endpoint, onClose, onRoute }: Props): ReactElement {
           The key stays in this tab&rsquo;s session storage until the tab is closed, and goes to the base URL only. A
           page can read what it stores: use a key that you can revoke.
         </p>
+        <fieldset className="prices">
+          <legend>Price of a million tokens, if you want to see what a chat costs</legend>
+          {PRICED.map(([kind, label]) => (
+            <label key={kind}>
+              {label}
+              <input
+                type="number"
+                min="0"
+                step="any"
+                inputMode="decimal"
+                placeholder="$"
+                value={price[kind]}
+                onChange={(event) => setPrice({ ...price, [kind]: event.target.value })}
+              />
+            </label>
+          ))}
+        </fieldset>
         {problem !== undefined && (
           <p className="problem-line" role="alert">
             {problem}

@@ -23,17 +23,18 @@ const STATES: Readonly<Record<ToolPart["state"], { readonly label: string; reado
 export function ToolCard({ card, agent }: Props): ReactElement {
   const { label, icon } = STATES[card.state];
   const { interaction, result } = card;
+  const isAsking = interaction?.kind === "question";
+  // The question itself stands below, over its answers.
+  const title = isAsking ? "A question for you" : (card.call?.title ?? (card.name || "A tool"));
   return (
-    <section className="tool" data-state={card.state} aria-label={`Tool: ${card.call?.title ?? card.name}`}>
+    <section className="tool" data-state={card.state} aria-label={`Tool: ${title}`}>
       <details>
         <summary>
           <span className="tool-icon">
             <Icon name={icon} />
           </span>
-          <span className="tool-title">{card.call?.title ?? (card.name || "A tool")}</span>
-          {card.call?.detail !== undefined && interaction?.kind !== "question" && (
-            <span className="tool-detail">{card.call.detail}</span>
-          )}
+          <span className="tool-title">{title}</span>
+          {card.call?.detail !== undefined && !isAsking && <span className="tool-detail">{card.call.detail}</span>}
           <span className="tool-state">{label}</span>
           <Icon name="chevron" />
         </summary>
@@ -53,9 +54,7 @@ export function ToolCard({ card, agent }: Props): ReactElement {
         </dl>
       </details>
       {interaction?.kind === "approval" && agent && <Approval interaction={interaction} agent={agent} />}
-      {interaction?.kind === "question" && agent && (
-        <Question key={interaction.id} interaction={interaction} agent={agent} />
-      )}
+      {isAsking && agent && <Question key={interaction.id} interaction={interaction} agent={agent} />}
     </section>
   );
 }

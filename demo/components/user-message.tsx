@@ -1,24 +1,28 @@
 /** What a person said, or what a program told the model. */
-import type { TranscriptMessage } from "turnloop";
 import type { ReactElement } from "react";
-import { textOf } from "../text.ts";
+import { draftOf } from "../draft.ts";
+import { Attachments } from "./attachments.tsx";
+import { Icon } from "./icon.tsx";
+import type { MessageProps } from "./message.tsx";
 
-interface Props {
-  readonly message: TranscriptMessage;
-  onEdit(message: string, text: string): void;
-}
-
-export function UserMessage({ message, onEdit }: Props): ReactElement {
-  const text = textOf(message.parts);
+export function UserMessage({ message, isFirst, onEdit }: MessageProps): ReactElement {
+  const said = draftOf(message.parts);
   const isPerson = message.role === "user" && message.source?.kind === "user";
   return (
     <article className={isPerson ? "message user" : "message context"}>
       <h3 className="visually-hidden">{isPerson ? "You" : `Context from ${message.source?.kind ?? "the page"}`}</h3>
-      <p className="plain">{text}</p>
-      {isPerson && (
-        <button type="button" className="link edit" onClick={() => onEdit(message.id, text)}>
-          Edit in a copy
-        </button>
+      <div className="said">
+        <Attachments files={said.files} />
+        {said.text !== "" && <p className="plain">{said.text}</p>}
+      </div>
+      {/* A copy can be cut only between turns: what steered one stays in it. */}
+      {isPerson && isFirst && (
+        <p className="deeds">
+          <button type="button" className="quiet" title="Edit in a copy" onClick={() => onEdit(message.id, said)}>
+            <Icon name="pencil" />
+            <span className="visually-hidden">Edit in a copy</span>
+          </button>
+        </p>
       )}
     </article>
   );

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { chat, providerUrl, responses, type Answer } from "../support/provider-answers.ts";
 import { startProviderServer, type ProviderServer } from "../support/provider-server.ts";
-import { startDemo, type Demo, type DemoPage } from "./demo-page.ts";
+import { connect, startDemo, type Demo } from "./demo-page.ts";
 
 let demo: Demo;
 let provider: ProviderServer;
@@ -12,17 +12,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([demo.close(), provider.close()]);
 });
-
-async function connect({ page }: DemoPage, baseUrl: string, api = "Chat Completions"): Promise<void> {
-  await page.getByRole("button", { name: "Settings", exact: true }).click();
-  const dialog = page.getByRole("dialog");
-  await dialog.getByLabel(api).check();
-  await dialog.getByLabel("Base URL").fill(baseUrl);
-  await dialog.getByLabel("Model", { exact: true }).fill("lab-1");
-  await dialog.getByLabel("API key").fill("sk-secret");
-  await dialog.getByRole("button", { name: "Connect" }).click();
-  await dialog.waitFor({ state: "detached" });
-}
 
 const failing = (answer: Answer): string => providerUrl(provider.url, answer);
 
@@ -35,7 +24,7 @@ for (const [api, body] of [
     await visit.say("What is 1 + 1?");
     await visit.page.getByText("1 + 1 = 2").first().waitFor();
     const baseUrl = providerUrl(provider.url, { body });
-    await connect(visit, baseUrl, api);
+    await connect(visit, baseUrl, { api });
     await visit.page.getByText("lab-1 at 127.0.0.1").waitFor();
     await visit.say("and who are you?");
     await visit.page.getByRole("article").getByText("Hello from the wire").waitFor();

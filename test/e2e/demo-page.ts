@@ -10,6 +10,8 @@ import { root } from "../support/package.ts";
 export interface Demo {
   /** A page of its own, with nothing stored. `pace`: milliseconds for a piece of the scripted text. */
   open(options?: OpenOptions): Promise<DemoPage>;
+  /** Another tab on the same chat. */
+  join(visit: DemoPage): Promise<DemoPage>;
   /** Where screenshots go; kept after the tests, for people. */
   readonly screenshots: string;
   readonly url: string;
@@ -21,6 +23,8 @@ export interface OpenOptions {
   readonly height?: number;
   readonly scheme?: "light" | "dark";
   readonly pace?: number;
+  /** A script that runs in the page before its own. */
+  readonly before?: string;
 }
 
 export interface DemoPage {
@@ -45,33 +49,55 @@ export async function startDemo(): Promise<Demo> {
   return {
     url,
     screenshots,
-    async open({ width = 1280, height = 860, scheme = "light", pace = 3 } = {}) {
+    async open({ width = 1280, height = 860, scheme = "light", pace = 3, before } = {}) {
       const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme });
-      const page = await context.newPage();
-      const errors: string[] = [];
-      page.on("console", (message) => {
-        if (message.type() === "error" || message.type() === "warning") errors.push(message.text());
-      });
-      page.on("pageerror", (error) => errors.push(error.message));
-      await page.goto(`${url}?pace=${pace}`);
-      const input = page.getByRole("textbox", { name: "Message" });
-      return {
-        page,
-        input,
-        errors,
-        async say(text, key = "Enter") {
-          await input.fill(text);
-          await input.press(key);
-        },
-        card: (title) => page.getByRole("region", { name: `Tool: ${title}` }),
-      };
+      if (before !== undefined) await context.addInitScript(before);
+      return visitTo(await context.newPage(), `${url}?pace=${pace}`);
     },
+    join: async ({ page }) => visitTo(await page.context().newPage(), page.url()),
     async close() {
       await browser.close();
       await server.close();
       rmSync(outDir, { recursive: true });
     },
   };
+}
+
+async function visitTo(page: Page, url: string): Promise<DemoPage> {
+  const errors: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") errors.push(message.text());
+  });
+  page.on("pageerror", (error) => errors.push(error.message));
+  await page.goto(url);
+  const input = page.getByRole("textbox", { name: "Message" });
+  return {
+    page,
+    input,
+    errors,
+    async say(text, key = "Enter") {
+      await input.fill(text);
+      await input.press(key);
+    },
+    card: (title) => page.getByRole("region", { name: `Tool: ${title}` }),
+  };
+}
+
+/** Points the page at a model over the network, in its settings. */
+export async function connect(
+  { page }: DemoPage,
+  baseUrl: string,
+  { api = "Chat Completions", prices = {} }: { api?: string; prices?: Readonly<Record<string, string>> } = {},
+): Promise<void> {
+  await page.getByRole("button", { name: "Settings", exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel(api).check();
+  await dialog.getByLabel("Base URL").fill(baseUrl);
+  await dialog.getByLabel("Model", { exact: true }).fill("lab-1");
+  await dialog.getByLabel("API key").fill("sk-secret");
+  for (const [kind, price] of Object.entries(prices)) await dialog.getByLabel(kind, { exact: true }).fill(price);
+  await dialog.getByRole("button", { name: "Connect" }).click();
+  await dialog.waitFor({ state: "detached" });
 }
 
 export const button = ({ page }: DemoPage, name: string): Locator => page.getByRole("button", { name, exact: true });

@@ -98,7 +98,7 @@ test("a chat goes into a file, and out of it in another browser and in Node", as
   const other = await demo.open();
   await button(other, "Chats").click();
   await chats(other).getByText("Nothing is kept here yet").waitFor();
-  await other.page.locator('input[type="file"]').setInputFiles(file);
+  await other.page.getByLabel("A chat from a file").setInputFiles(file);
   await other.page.getByText(SUM).waitFor();
   await ask(other);
   expect(await other.page.getByText(SUM).count()).toBe(2);

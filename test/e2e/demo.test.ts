@@ -73,7 +73,7 @@ test("a tool asks a question; it can be answered by a choice or in words", async
   const dish = visit.page.getByRole("cell", { name: "Matcha ice cream" });
   await dish.waitFor();
   await visit.say("Plan another one");
-  await visit.page.getByLabel("Which kitchen do you like?").fill("Peruvian");
+  await visit.page.getByRole("textbox", { name: "Which kitchen do you like?" }).fill("Peruvian");
   await button(visit, "Answer").click();
   await answers(visit).getByText("You chose Peruvian").waitFor();
   expect(await dish.isVisible()).toBe(true);

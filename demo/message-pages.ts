@@ -3,9 +3,9 @@ import type { TranscriptMessage } from "turnloop";
 
 export interface MessagePage {
   readonly messages: readonly TranscriptMessage[];
-  /** The turns of its neighbours, if it has any. */
-  readonly before: number | undefined;
-  readonly after: number | undefined;
+  /** The message before it, and the one behind it, if there are any. */
+  readonly before: TranscriptMessage | undefined;
+  readonly after: TranscriptMessage | undefined;
 }
 
 /** Messages of a page. */
@@ -21,8 +21,8 @@ export function toPages(messages: readonly TranscriptMessage[]): readonly Messag
     const first = messages[from]!;
     const page: MessagePage = {
       messages: messages.slice(from, from + LENGTH),
-      before: messages[from - 1]?.turn,
-      after: messages[from + LENGTH]?.turn,
+      before: messages[from - 1],
+      after: messages[from + LENGTH],
     };
     const last = known.get(first);
     const current = last && isSame(last, page) ? last : page;
@@ -37,4 +37,15 @@ function isSame(a: MessagePage, b: MessagePage): boolean {
   return (
     a.before === b.before && a.after === b.after && a.messages.length === b.messages.length && a.messages.every(isEqual)
   );
+}
+
+/** Whether the message at this place is the first of its turn. */
+export function isFirstOfTurn({ messages, before }: MessagePage, at: number): boolean {
+  return (at === 0 ? before : messages[at - 1])?.turn !== messages[at]?.turn;
+}
+
+/** Whether it is the last of its turn, but for marks that say how the turn ended. */
+export function isLastOfTurn({ messages, after }: MessagePage, at: number): boolean {
+  const next = at === messages.length - 1 ? after : messages[at + 1];
+  return next?.turn !== messages[at]?.turn || next?.role === "mark";
 }

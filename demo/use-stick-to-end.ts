@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useRef, useState, type RefObject } from "re
 const NEAR = 48;
 const KEYS_UP = new Set(["ArrowUp", "PageUp", "Home"]);
 
-/** A new `anchor`, such as the reader's own next message, brings them back to the end. */
+/** A new `anchor`, such as the reader's own next message, brings them back to the end; without one it stays at its top. */
 export function useStickToEnd(
   content: unknown,
   anchor: unknown,
@@ -16,6 +16,7 @@ export function useStickToEnd(
 } {
   const ref = useRef<HTMLElement>(null);
   const sticks = useRef(true);
+  const isAnchored = useRef(false);
   const [isAtEnd, setAtEnd] = useState(true);
 
   useEffect(() => {
@@ -39,7 +40,7 @@ export function useStickToEnd(
     element.addEventListener("scroll", () => distanceToEnd(element) < NEAR && stick(true), passive);
 
     const observer = new ResizeObserver(() => {
-      if (sticks.current) scrollToEnd(element);
+      if (sticks.current && isAnchored.current) scrollToEnd(element);
     });
     observer.observe(element);
     for (const child of element.children) observer.observe(child);
@@ -54,9 +55,12 @@ export function useStickToEnd(
     if (ref.current) scrollToEnd(ref.current);
   }
 
-  useLayoutEffect(toEnd, [anchor]);
   useLayoutEffect(() => {
-    if (sticks.current && ref.current) scrollToEnd(ref.current);
+    isAnchored.current = anchor !== undefined;
+    if (isAnchored.current) toEnd();
+  }, [anchor]);
+  useLayoutEffect(() => {
+    if (sticks.current && isAnchored.current && ref.current) scrollToEnd(ref.current);
   }, [content]);
 
   return { ref, isAtEnd, toEnd };

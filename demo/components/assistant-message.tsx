@@ -15,7 +15,7 @@ export function AssistantMessage({ message, agent, isLast, onRepeat, onFork, onS
   const isWaiting = state === "streaming" && parts.length === 0;
   return (
     <article className="message assistant" aria-busy={state === "streaming"}>
-      <h3 className="visually-hidden">Assistant</h3>
+      <h2 className="visually-hidden">Assistant</h2>
       {parts.map((part, place) => (
         <Part key={part.type === "tool" ? part.callId : place} part={part} agent={agent} />
       ))}
@@ -31,7 +31,7 @@ export function AssistantMessage({ message, agent, isLast, onRepeat, onFork, onS
           onSettings={onSettings}
         />
       )}
-      {isLast && (
+      {isLast && !error && (
         <TurnFoot text={textOf(parts)} usage={usage} onRepeat={() => onRepeat(turn)} onFork={() => onFork(turn)} />
       )}
     </article>

@@ -44,7 +44,7 @@ export function Chats({ current, onOpen, onNew, onClose }: Props): ReactElement 
     <dialog ref={dialog} className="settings chats" aria-labelledby="chats-title" onClose={onClose}>
       <div className="chats-body">
         <h2 id="chats-title">Chats</h2>
-        {(chats?.length ?? 0) > 5 && (
+        {(chats?.length ?? 0) > 3 && (
           <input
             type="search"
             aria-label="Search chats"
@@ -112,6 +112,11 @@ function focus(field: HTMLInputElement | null): void {
   field?.select();
 }
 
+/** So that a keyboard goes on where the question is. */
+function focusOn(element: HTMLElement | null): void {
+  element?.focus();
+}
+
 interface RowProps {
   readonly chat: SessionSummary;
   readonly isCurrent: boolean;
@@ -123,6 +128,27 @@ interface RowProps {
 function Row({ chat, isCurrent, onOpen, attempt, refresh }: RowProps): ReactElement {
   const { id, title = "Untitled chat", updatedAt, status } = chat;
   const [name, setName] = useState<string>();
+  const [isDoomed, setDoomed] = useState(false);
+  if (isDoomed) {
+    return (
+      <li className="doomed">
+        <p>
+          Delete <q>{title}</q> for good?
+        </p>
+        <button
+          type="button"
+          className="bad"
+          ref={focusOn}
+          onClick={() => void attempt(async () => harness.sessions.delete(id).then(refresh))}
+        >
+          Delete
+        </button>
+        <button type="button" className="quiet" onClick={() => setDoomed(false)}>
+          Keep
+        </button>
+      </li>
+    );
+  }
   if (name !== undefined) {
     return (
       <li>
@@ -161,9 +187,9 @@ function Row({ chat, isCurrent, onOpen, attempt, refresh }: RowProps): ReactElem
       <Deed
         verb="Delete"
         of={title}
-        icon="cross"
+        icon="bin"
         {...(isCurrent && { unless: "Open another chat to delete this one" })}
-        onDo={() => void attempt(async () => harness.sessions.delete(id).then(refresh))}
+        onDo={() => setDoomed(true)}
       />
     </li>
   );

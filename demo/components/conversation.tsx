@@ -1,7 +1,7 @@
 /** The messages, scrolled to the last one as long as the reader is there. */
 import type { Agent, AgentStatus, Transcript } from "turnloop";
 import { memo, type ReactElement } from "react";
-import { toPages, type MessagePage } from "../message-pages.ts";
+import { isFirstOfTurn, isLastOfTurn, toPages, type MessagePage } from "../message-pages.ts";
 import { useStickToEnd } from "../use-stick-to-end.ts";
 import { GoOn } from "./go-on.tsx";
 import { Icon } from "./icon.tsx";
@@ -61,7 +61,7 @@ interface PageProps extends MessageDeeds {
 }
 
 const PageView = memo(function PageView({ page, openTurn, isLast, ...rest }: PageProps): ReactElement {
-  const { messages, before, after } = page;
+  const { messages } = page;
   return (
     <Near className="messages" estimate={messages.length * MESSAGE_HEIGHT} startsNear={isLast}>
       {() =>
@@ -69,11 +69,8 @@ const PageView = memo(function PageView({ page, openTurn, isLast, ...rest }: Pag
           <MessageView
             key={message.id}
             message={message}
-            isFirst={(at === 0 ? before : messages[at - 1]?.turn) !== message.turn}
-            isLast={
-              message.turn !== openTurn &&
-              (at === messages.length - 1 ? after : messages[at + 1]?.turn) !== message.turn
-            }
+            isFirst={isFirstOfTurn(page, at)}
+            isLast={message.turn !== openTurn && isLastOfTurn(page, at)}
             {...rest}
           />
         ))

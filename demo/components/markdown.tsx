@@ -15,7 +15,7 @@ const COMPONENTS: Components = {
     <Elsewhere href={typeof src === "string" ? src : undefined}>Image: {alt || "without a description"}</Elsewhere>
   ),
   table: ({ children }) => (
-    <div className="table" tabIndex={0} role="region" aria-label="Table">
+    <div className="table" tabIndex={0} role="group" aria-label="Table">
       <table>{children}</table>
     </div>
   ),

@@ -1,6 +1,6 @@
 /** What the chat has used so far, and what that cost where the visitor has said what it costs. */
 import type { Agent, Usage } from "turnloop";
-import { useRef, type ReactElement } from "react";
+import type { ReactElement } from "react";
 import { costOf, tokensOf, type Prices } from "../prices.ts";
 import { useUsage } from "../use-usage.ts";
 
@@ -11,21 +11,16 @@ interface Props {
 
 export function Meter({ agent, prices }: Props): ReactElement | null {
   const usage = useUsage(agent);
-  const details = useRef<HTMLDetailsElement>(null);
   const tokens = usage ? tokensOf(usage.total) : 0;
   if (!usage || tokens === 0) return null;
   const cost = costOf(usage, prices);
   return (
-    <details ref={details} className="meter">
-      <summary
-        onKeyDown={(event) => {
-          if (event.key === "Escape") details.current?.removeAttribute("open");
-        }}
-      >
+    <>
+      <button type="button" className="meter" popoverTarget="meter" title="What this chat has used">
         {count(tokens)} tokens
         {cost && <span className="cost">{`${cost.isPart ? "at least " : ""}${money(cost.amount)}`}</span>}
-      </summary>
-      <div className="meter-body">
+      </button>
+      <div id="meter" popover="auto" className="meter-body" role="group" aria-label="Used by this chat" tabIndex={0}>
         <table>
           <caption>Used by this chat</caption>
           <thead>
@@ -52,7 +47,7 @@ export function Meter({ agent, prices }: Props): ReactElement | null {
           Prices are those that you enter in Settings. The scripted demo counts four letters a token.
         </p>
       </div>
-    </details>
+    </>
   );
 }
 

@@ -10,7 +10,7 @@ export function UserMessage({ message, isFirst, onEdit }: MessageProps): ReactEl
   const isPerson = message.role === "user" && message.source?.kind === "user";
   return (
     <article className={isPerson ? "message user" : "message context"}>
-      <h3 className="visually-hidden">{isPerson ? "You" : `Context from ${message.source?.kind ?? "the page"}`}</h3>
+      <h2 className="visually-hidden">{isPerson ? "You" : `Context from ${message.source?.kind ?? "the page"}`}</h2>
       <div className="said">
         <Attachments files={said.files} />
         {said.text !== "" && <p className="plain">{said.text}</p>}

@@ -48,7 +48,7 @@ const STATES: readonly (readonly [name: string, reach: (visit: DemoPage) => Prom
       await idle(visit);
       await visit.say("Show me code and a table");
       await idle(visit);
-      await visit.page.getByRole("contentinfo").getByText("tokens").click();
+      await visit.page.getByRole("contentinfo").getByRole("button", { name: "tokens" }).click();
       await visit.page.getByRole("table", { name: "Used by this chat" }).waitFor();
     },
   ],
@@ -95,7 +95,7 @@ for (const scheme of ["light", "dark"] as const) {
         );
       }
       expect(found).toEqual([]);
-    });
+    }, 240_000);
   }
 }
 

@@ -79,23 +79,46 @@ test.for<[string, () => string, string]>([
   await visit.page.getByRole("dialog", { name: "Connect a model" }).waitFor();
 });
 
-test("an answer as Markdown is shown as such, and can neither run scripts nor load from elsewhere", async () => {
-  const visit = await demo.open();
+test("hostile output runs nothing, loads nothing from elsewhere, links to nothing that runs, and breaks no page", async () => {
+  const visit = await demo.open({ width: 390 });
+  const { page } = visit;
+  const columns = Array.from({ length: 60 }, (_, at) => `column ${at}`).join(" | ");
   const text = [
     "**bold** <b id=raw>raw</b> <script>window.hit = 1</script> <img src=x onerror='window.hit = 2'>",
     "![pixel](http://127.0.0.1:9/pixel.png) [link](https://example.com/) [bad](javascript:window.hit=3)",
+    "[data](data:text/html,<script>alert(1)</script>) [vb](vbscript:x) [odd](java\tscript:window.hit=4) <javascript:window.hit=5>",
+    "<iframe src='http://127.0.0.1:9/frame'></iframe><style>body { display: none }</style><base href='http://127.0.0.1:9/'>",
+    "[ref][r] ![img][r]\n\n[r]: javascript:window.hit=6",
+    "```html\n<script>window.hit = 7</script>\n```",
+    "unbreakable".repeat(200),
+    `| ${columns} |\n| ${columns.replaceAll(/column \d+/g, "---")} |\n${`| ${columns} |\n`.repeat(150)}`,
+    `${"> ".repeat(150)}deep`,
+    "The end of it",
   ].join("\n\n");
   const requested: string[] = [];
-  visit.page.on("request", (request) => requested.push(request.url()));
+  page.on("request", (request) => requested.push(request.url()));
+  page.on("dialog", (dialog) => requested.push(dialog.message()));
   await connect(visit, failing({ body: chat({ content: text }) }));
+  const before = page.url();
   await visit.say("show me");
-  const link = visit.page.getByRole("link", { name: "link" });
-  await link.waitFor();
-  expect(await link.getAttribute("rel")).toBe("noopener noreferrer nofollow");
-  expect(await visit.page.locator("strong").filter({ hasText: "bold" }).count()).toBe(1);
-  expect(await visit.page.locator("#raw, article script, article img").count()).toBe(0);
-  expect(await visit.page.getByRole("link", { name: "Image: pixel" }).count()).toBe(1);
-  expect(await visit.page.locator("a[href^='javascript']").count()).toBe(0);
-  expect(await visit.page.evaluate(() => "hit" in window)).toBe(false);
-  expect(requested.filter((url) => url.endsWith("pixel.png"))).toEqual([]);
+  await page.getByRole("article").getByText("The end of it").waitFor();
+  const answer = page.getByRole("article").filter({ hasText: "Assistant" });
+
+  for (const name of ["bad", "data", "vb", "odd", "ref"]) {
+    expect(await answer.getByRole("link", { name, exact: true }).count(), name).toBe(0);
+  }
+  expect(await answer.getByRole("link", { name: "link", exact: true }).getAttribute("rel")).toBe(
+    "noopener noreferrer nofollow",
+  );
+  expect(await answer.getByRole("link", { name: "Image: pixel" }).count()).toBe(1);
+  expect(await answer.locator("strong").filter({ hasText: "bold" }).count()).toBe(1);
+  expect(await page.locator("article :is(#raw, script, img, iframe, style, base)").count()).toBe(0);
+  expect(await page.locator("a:not([href^='http'])").count()).toBe(0);
+  expect(await page.evaluate(() => "hit" in window)).toBe(false);
+  expect(requested.filter((url) => url.includes("127.0.0.1:9/") || !url.startsWith("http"))).toEqual([]);
+  expect(page.url()).toBe(before);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+  expect(await page.getByRole("main").evaluate((main) => main.scrollWidth - main.clientWidth)).toBeLessThanOrEqual(0);
+  await visit.input.fill("still here");
+  expect(visit.errors).toEqual([]);
 });

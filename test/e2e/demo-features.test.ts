@@ -133,8 +133,7 @@ test("a connected model is sent the image and the text, and the meter counts at 
   const sent = JSON.stringify(provider.requests(baseUrl)[0]);
   expect(sent).toContain(PIXEL.toString("base64"));
   expect(sent).toContain("oat milk");
-  const meter = visit.page.getByText("2,000 tokens").last();
-  await meter.waitFor();
+  const meter = visit.page.getByRole("button", { name: "2,000 tokens" });
   await visit.page.getByText("$0.008").first().waitFor();
   await meter.click();
   await visit.page.getByRole("row", { name: "endpoint/lab-1 1,500 0 500 $0.008" }).waitFor();
@@ -166,3 +165,31 @@ test("a browser that stores nothing is told of, and the chat can be exported", a
   await button(visit, "Export").click();
   expect((await download).suggestedFilename()).toMatch(/\.ndjson$/);
 });
+
+test("storage that refuses is told of with what to do, and the word is taken back when it has caught up", async () => {
+  const visit = await demo.open({ before: REFUSING });
+  await ask(visit, "What is 2 + 3?", "2 + 3 = 5");
+  await visit.page.evaluate("globalThis.isFull = true");
+  await visit.say("What is 4 + 5?");
+  const told = visit.page.getByRole("alert").getByText("This browser does not store what is said.");
+  await told.waitFor();
+  await visit.page.getByText("Runs in this tab · not saved").waitFor();
+  await button(visit, "Export").waitFor();
+  await visit.page.evaluate("globalThis.isFull = false");
+  await told.waitFor({ state: "detached" });
+  await visit.page.getByText("Runs in this tab · saved").waitFor();
+  await visit.page.reload();
+  await asked(visit, "What is 4 + 5?").waitFor();
+  expect(await asked(visit, "What is").count()).toBe(2);
+});
+
+/** A disk that is full while `isFull`. */
+const REFUSING = `
+  for (const verb of ["put", "add"]) {
+    const real = IDBObjectStore.prototype[verb];
+    IDBObjectStore.prototype[verb] = function (...given) {
+      if (globalThis.isFull) throw new DOMException("the disk is full", "QuotaExceededError");
+      return real.apply(this, given);
+    };
+  }
+`;

@@ -79,6 +79,7 @@ test("the list has the chats by what was said first; they are opened, renamed, d
 
   await button(visit, "Chats").click();
   await button(visit, "Delete And what is (4 + 5) * 1?").click();
+  await button(visit, "Delete").click();
   await chats(visit).getByText("And what is").waitFor({ state: "detached" });
   expect(await button(visit, "Delete Sums").isDisabled()).toBe(true);
   await visit.page.goBack();

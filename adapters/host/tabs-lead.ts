@@ -65,8 +65,9 @@ export async function lead({ name, harness, agent: options, stolen, lost, left }
       ({ agent } = handle);
       return handle;
     };
-    host = await openHostSession(harness, options.id, true, () => {}, opening);
-    const ended = new Promise<void>((resolve) => void host!.join(PRESENT, () => resolve()));
+    const { claimGraceMs } = limits;
+    host = await openHostSession(harness, options.id, { mayBegin: true, claimGraceMs, over() {}, open: opening });
+    const ended = new Promise<void>((resolve) => void host!.join(leader, PRESENT, () => resolve()));
     channel.say({ type: "leading", leader });
     await Promise.race([ended, aborted(lost), aborted(left).then(() => atRest(agent!))]);
   } catch (thrown) {

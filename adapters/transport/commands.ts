@@ -1,6 +1,6 @@
 /** The verbs of remote handles at the host: each takes effect once, however often it is sent. */
 import { checkAnswer, configPatchOf, jsonCopy, TurnloopError } from "../../src/core.ts";
-import type { Agent, JsonValue, MessageSource, Session } from "../../src/core.ts";
+import type { Agent, JsonValue, MessageSource, Session, SessionEvent } from "../../src/core.ts";
 import type { Command } from "./protocol.ts";
 import type { Right } from "./types.ts";
 
@@ -31,6 +31,10 @@ const KEPT = 1000;
 export function createCommands(agent: Agent, session: Session): Commands {
   const outcomes = new Map<string, Promise<Outcome>>();
   const logged = loggedCommands(session);
+  /** Under another host: whether that was this very command, the log does not tell. */
+  const withdrawn = new Set(logged().withdrawn);
+  /** The turns without a message that were asked for, and have not begun. */
+  const continuing = new Set<string>();
 
   /** Throws for what the verb refuses; answers with what to wait for besides the storage. */
   function apply(command: Command, { client, source }: Sender): Promise<JsonValue | undefined> | undefined {
@@ -45,12 +49,12 @@ export function createCommands(agent: Agent, session: Session): Commands {
         return undefined;
       }
       case "continue":
-        return goOn(command.turn);
+        return goOn(command);
       case "withdraw":
-        if (logged.withdrawn.has(command.message)) return Promise.resolve(true);
+        if (withdrawn.has(command.message)) return Promise.resolve(true);
         return agent.withdraw(command.message);
       case "cancel":
-        if (isMeant(command)) agent.cancel(command.reason, { queue: command.queue });
+        if (isMeant(command)) agent.cancel(command.reason, { queue: command.queue, id: command.id });
         return undefined;
       case "respond": {
         const { id, interaction } = command;
@@ -78,9 +82,10 @@ export function createCommands(agent: Agent, session: Session): Commands {
   }
 
   /** Once a later turn stands in the log, the one that was asked for has begun, or its moment has passed. */
-  async function goOn(seen: number): Promise<undefined> {
-    if (lastTurn(session) > seen) return undefined;
-    agent.continue();
+  async function goOn({ id, turn }: Extract<Command, { kind: "continue" }>): Promise<undefined> {
+    if (lastTurn(session) > turn) return undefined;
+    agent.continue({ id });
+    continuing.add(id);
     await new Promise<void>((resolve) => {
       const off = agent.on("turn/start", () => resolve());
       void agent.whenIdle().then(() => {
@@ -88,15 +93,18 @@ export function createCommands(agent: Agent, session: Session): Commands {
         resolve();
       });
     });
+    continuing.delete(id);
     return undefined;
   }
 
-  /** A cancel ends only what its sender saw: that turn, or the one that has taken what was queued there. */
+  /** A cancel ends only what its sender saw: that turn, or the one that has taken what was asked for there. */
   function isMeant({ turn, messages }: Extract<Command, { kind: "cancel" }>): boolean {
     const open = openTurn(session);
     if (turn !== undefined && open?.turn === turn) return true;
     if (turn !== undefined && open === undefined && lastTurn(session) > turn) return false;
-    return messages.some((id) => agent.queue.some((entry) => entry.id === id) || open?.messages?.includes(id) === true);
+    const awaited = new Set([...continuing, ...agent.queue.map((entry) => entry.id)]);
+    if (open?.command !== undefined) awaited.add(open.command);
+    return messages.some((id) => awaited.has(id) || open?.messages?.includes(id) === true);
   }
 
   async function stored(answer: Promise<JsonValue | undefined> | undefined): Promise<Outcome> {
@@ -107,7 +115,7 @@ export function createCommands(agent: Agent, session: Session): Commands {
   }
 
   async function run(command: Command, sender: Sender): Promise<Outcome> {
-    return stored(logged.ids.has(command.id) ? undefined : apply(command, sender));
+    return stored(logged().ids.has(command.id) ? undefined : apply(command, sender));
   }
 
   return {
@@ -129,12 +137,18 @@ export function createCommands(agent: Agent, session: Session): Commands {
 
 const USER: MessageSource = Object.freeze({ kind: "user" });
 
-/** What was done before this host took the session up. */
-function loggedCommands(session: Session): { readonly ids: Set<string>; readonly withdrawn: Set<string> } {
+interface Logged {
+  readonly ids: ReadonlySet<string>;
+  readonly withdrawn: ReadonlySet<string>;
+}
+
+/** What was done, by this host or one before: each call reads on from where the last one ended. */
+function loggedCommands(session: Session): () => Logged {
   const ids = new Set<string>();
   const withdrawn = new Set<string>();
-  for (let seq = 0; seq < session.seq; seq += 1) {
-    const event = session.at(seq)!;
+  let seq = 0;
+
+  function read(event: SessionEvent): void {
     switch (event.type) {
       case "turn/start":
       case "interaction/claimed":
@@ -142,16 +156,23 @@ function loggedCommands(session: Session): { readonly ids: Set<string>; readonly
       case "agent/configured":
         if (event.data.command !== undefined) ids.add(event.data.command);
         break;
+      case "agent/cancelled":
+        ids.add(event.data.id);
+        break;
       case "inbox/dropped":
         if (event.data.reason === "withdrawn") for (const id of event.data.ids) withdrawn.add(id);
         break;
       default:
     }
   }
-  return { ids, withdrawn };
+
+  return () => {
+    while (seq < session.seq) read(session.at(seq++)!);
+    return { ids, withdrawn };
+  };
 }
 
-function openTurn(session: Session): { readonly turn: number; readonly messages?: readonly string[] } | undefined {
+function openTurn(session: Session): SessionEvent<"turn/start">["data"] | undefined {
   for (let seq = session.seq - 1; seq >= 0; seq -= 1) {
     const event = session.at(seq)!;
     if (event.type === "turn/end") return undefined;

@@ -118,7 +118,7 @@ export function createHostConnection(connection: Connection, options: HostConnec
       },
       buffered: () => connection.buffered ?? 0,
     });
-    const off = host.join(follower, (error) => end(error, true));
+    const off = host.join(reach.client!, follower, (error) => end(error, true));
     if (over) return off();
     reach.following = { host, follower, leave: off };
     follower.pump();

@@ -4,6 +4,7 @@ import type { AgentHandle, Harness, Session } from "../../src/core.ts";
 import { createCommands, type Commands } from "./commands.ts";
 import type { Follower, FollowerOptions } from "./follower.ts";
 import type { HostState, Mark } from "./protocol.ts";
+import { createPresence } from "./presence.ts";
 import { followStored } from "./stored.ts";
 
 export interface HostSession {
@@ -13,35 +14,41 @@ export interface HostSession {
   readonly options: { readonly model?: string; readonly call?: object };
   /** Whether the stored log has this event: then the other side has a part of the same log. */
   knows(mark: Mark): boolean;
-  /** From now on it is told of all that is new, until the undo. */
-  join(follower: Follower, ended: (error: unknown) => void): () => void;
+  /** From now on it is told of all that is new, until the undo. `client` names the handle that it is for. */
+  join(client: string, follower: Follower, ended: (error: unknown) => void): () => void;
   /** Lets go of the agent; those who follow it are told the reason. */
   end(error: unknown): Promise<void>;
 }
 
-/**
- * Opens it, begins it if it is new and `mayBegin`, else SESSION_NOT_FOUND. `over` is called once: it was let go,
- * or the agent has ended. `open` is for a host that opens its agents in another way.
- */
-export async function openHostSession(
-  harness: Harness,
-  id: string,
-  mayBegin: boolean,
-  over: () => void,
-  open: () => Promise<AgentHandle> = () => harness.agents.open({ id }),
-): Promise<HostSession> {
+export interface HostSessionOptions {
+  /** Begins it if it is new; else that is SESSION_NOT_FOUND. */
+  readonly mayBegin: boolean;
+  /** How long a client may be gone before what it has claimed lapses. */
+  readonly claimGraceMs: number;
+  /** Called once: it was let go, or the agent has ended. */
+  readonly over: () => void;
+  /** For a host that opens its agents in another way. */
+  readonly open?: () => Promise<AgentHandle>;
+}
+
+export async function openHostSession(harness: Harness, id: string, options: HostSessionOptions): Promise<HostSession> {
+  const { mayBegin, open = () => harness.agents.open({ id }) } = options;
   if (!mayBegin && !harness.agents.get(id) && !(await harness.sessions.load(id)))
     throw new TurnloopError("SESSION_NOT_FOUND", `there is no session ${id}`);
   const handle = await open();
   try {
-    return await host(harness, handle, over);
+    return await host(harness, handle, options);
   } catch (thrown) {
     await handle.dispose();
     throw thrown;
   }
 }
 
-async function host(harness: Harness, handle: AgentHandle, over: () => void): Promise<HostSession> {
+async function host(
+  harness: Harness,
+  handle: AgentHandle,
+  { claimGraceMs, over }: HostSessionOptions,
+): Promise<HostSession> {
   const { agent } = handle;
   const session = harness.sessions.get(agent.id);
   if (!session)
@@ -61,6 +68,17 @@ async function host(harness: Harness, handle: AgentHandle, over: () => void): Pr
     else pump();
   });
 
+  const claimsOf = (client: string): string[] =>
+    agent.interactions.filter(({ claimedBy }) => claimedBy === client).map(({ id }) => id);
+  const presence = createPresence({
+    clock: harness.clock,
+    graceMs: claimGraceMs,
+    isMissed: (client) => claimsOf(client).length > 0,
+    lapsed(client) {
+      for (const id of claimsOf(client)) session.append("interaction/released", { id, client });
+    },
+  });
+
   function state(): HostState {
     const now = agent.getSnapshot();
     // That it is idle is told once all that led to it is.
@@ -74,6 +92,7 @@ async function host(harness: Harness, handle: AgentHandle, over: () => void): Pr
   function end(error: unknown): Promise<void> {
     if (!ending) {
       over();
+      presence.stop();
       stored.stop();
       offAgent();
       const all = [...followers.values()];
@@ -118,14 +137,16 @@ async function host(harness: Harness, handle: AgentHandle, over: () => void): Pr
       const event = seq < stored.seq ? session.at(seq) : undefined;
       return event?.time === time && event.type === type;
     },
-    join(follower, ended) {
+    join(client, follower, ended) {
       if (ending) {
         ended(new TurnloopError("SESSION_CLOSED", "the session was just let go"));
         return () => {};
       }
       followers.set(follower, ended);
+      const gone = presence.came(client);
       return () => {
         followers.delete(follower);
+        gone();
         if (followers.size === 0 && !ending) rest().catch(() => {});
       };
     },

@@ -25,6 +25,7 @@ export interface AgentServer {
  */
 export function serveAgents(harness: Harness, options: { limits?: Limits } = {}): AgentServer {
   const limits = limitsOf(options.limits);
+  const { claimGraceMs } = limits;
   const connections = new Map<Connection, HostConnection>();
   const sessions = new Map<string, Promise<HostSession>>();
   let closed = false;
@@ -35,7 +36,7 @@ export function serveAgents(harness: Harness, options: { limits?: Limits } = {})
     const forget = (): void => {
       if (sessions.get(id) === opening) sessions.delete(id);
     };
-    const opening: Promise<HostSession> = openHostSession(harness, id, mayBegin, forget);
+    const opening: Promise<HostSession> = openHostSession(harness, id, { mayBegin, claimGraceMs, over: forget });
     sessions.set(id, opening);
     opening.catch(forget);
     return opening;

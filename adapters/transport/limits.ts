@@ -7,6 +7,7 @@ const DEFAULTS: Required<Limits> = {
   commandsPerSecond: 50,
   sessionsPerConnection: 16,
   maxBufferedBytes: 1024 * 1024,
+  claimGraceMs: 30_000,
 };
 
 /** Throws INVALID_OPTIONS for a limit that is no positive number. */

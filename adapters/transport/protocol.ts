@@ -32,7 +32,7 @@ export type Command =
   /** `turn`: the number of the last turn that its sender saw. */
   | { readonly kind: "continue"; readonly id: string; readonly turn: number }
   | { readonly kind: "withdraw"; readonly id: string; readonly message: string }
-  /** `turn`: the open turn that its sender saw. `messages`: what was queued there. It is meant for no other. */
+  /** `turn`: the open turn that its sender saw. `messages`: what was queued or asked for there. It is meant for no other. */
   | {
       readonly kind: "cancel";
       readonly id: string;

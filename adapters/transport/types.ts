@@ -48,4 +48,6 @@ export interface Limits {
   sessionsPerConnection?: number;
   /** How far a client may fall behind before it is left alone until it has caught up. Default 1 MiB. */
   maxBufferedBytes?: number;
+  /** How many milliseconds a client may be gone before what it has claimed lapses. Default 30,000. */
+  claimGraceMs?: number;
 }

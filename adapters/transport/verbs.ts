@@ -53,11 +53,11 @@ export function createVerbs({ outbox, newId, rights, checkAlive, isDisposed, see
     steer: (content, options) => say("steer", content, options),
     inject: (content, options) => say("inject", content, options),
 
-    continue() {
+    continue({ id = newId() } = {}) {
       check("drive");
       const { turn, open } = seen();
       if (open) throw new TurnloopError("TURN_OPEN", `turn ${turn} is open; steer it, or wait for its end`);
-      put({ kind: "continue", id: newId(), turn });
+      put({ kind: "continue", id, turn });
     },
 
     async withdraw(message) {
@@ -65,14 +65,15 @@ export function createVerbs({ outbox, newId, rights, checkAlive, isDisposed, see
       return (await outbox.add({ kind: "withdraw", id: newId(), message })) === true;
     },
 
-    cancel(reason = "cancelled", { queue = "drop" } = {}) {
+    cancel(reason = "cancelled", { queue = "drop", id = newId() } = {}) {
       if (isDisposed()) return;
       check("drive");
-      const { turn, open, queue: messages } = seen();
-      const continues = outbox.commands.some(({ kind }) => kind === "continue");
-      if (!open && !continues && messages.length === 0) return;
+      const { turn, open, queue: queued } = seen();
+      const continues = outbox.commands.filter(({ kind }) => kind === "continue").map((command) => command.id);
+      const messages = [...queued, ...continues];
+      if (!open && messages.length === 0) return;
       const why = String(reason).toWellFormed();
-      put({ kind: "cancel", id: newId(), reason: why, queue, ...(open && { turn }), messages });
+      put({ kind: "cancel", id, reason: why, queue, ...(open && { turn }), messages });
     },
 
     async respond(interaction, value) {

@@ -107,6 +107,11 @@ export function createCalls(shown: Set<string>): Calls {
           if (one) one.claimed = true;
           return [];
         }
+        case "interaction/released": {
+          const one = open.get(event.data.id);
+          if (one) one.claimed = false;
+          return [];
+        }
         case "interaction/resolved":
           return resolved(event.data);
         default:

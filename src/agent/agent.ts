@@ -17,8 +17,8 @@ export interface AgentCore {
   readonly snapshots: SnapshotStore;
   /** What a cancel would stop: set from the moment that a turn is about to begin. */
   activity: Activity | undefined;
-  /** A turn without a message was asked for. */
-  continuing: boolean;
+  /** A turn without a message was asked for, under this id. */
+  continuing: { readonly id?: string | undefined } | undefined;
   /** Somebody listens for questions to the log itself. */
   heeded: boolean;
   /** Flushes of injections that nobody awaits but a disposal. */
@@ -156,11 +156,11 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
       return inbox.inject(content, sendOptions);
     },
 
-    continue() {
+    continue({ id } = {}) {
       checkAlive();
       if (state.open)
         throw new TurnloopError("TURN_OPEN", `turn ${state.open.number} is open; steer it, or wait for its end`);
-      core.continuing = true;
+      core.continuing ??= { id };
       wakeUp();
     },
 
@@ -169,17 +169,17 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
       return inbox.withdraw(id);
     },
 
-    cancel(reason = "cancelled", { queue: fate = "drop" } = {}) {
+    cancel(reason = "cancelled", { queue: fate = "drop", id = newId() } = {}) {
       if (status === "disposed" || recorder.lost) return;
       const { open } = state;
       const dropped = fate === "drop" ? inbox.droppable() : [];
       const stops = core.activity?.yields("aborted") ?? false;
       if (!stops && !core.continuing && dropped.length === 0) return;
-      core.continuing = false;
+      core.continuing = undefined;
       const why = String(reason).toWellFormed();
       log.together(() => {
         log.write("agent/cancelled", {
-          id: newId(),
+          id: String(id).toWellFormed(),
           reason: why,
           ...(open && { turn: open.number }),
           dropped: Object.freeze(dropped),
@@ -231,10 +231,10 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
     live,
     snapshots,
     activity: undefined,
-    continuing: false,
+    continuing: undefined,
     heeded: false,
     idleFlushes: new Set(),
-    hasWork: () => !log.closed && !recorder.lost && (core.continuing || inbox.hasMessages()),
+    hasWork: () => !log.closed && !recorder.lost && (core.continuing !== undefined || inbox.hasMessages()),
     wake() {
       return core.hasWork() || status === "disposed"
         ? Promise.resolve()
@@ -260,7 +260,7 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
       if (typeof by !== "string" || typeof reason !== "string")
         throw new TurnloopError("INVALID_DECISION", "a turn is stopped with { by, reason }, two texts");
       const { activity } = core;
-      if (!state.open || recorder.durable() === "lost" || !activity?.yields("stopped")) return false;
+      if (!state.open || recorder.lost || !activity?.yields("stopped")) return false;
       log.together(() => {
         activity.stop({ kind: "stopped", by: by.toWellFormed(), reason: reason.toWellFormed() });
         desk().cancel();

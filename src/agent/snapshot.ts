@@ -127,5 +127,6 @@ export const SHOWN: ReadonlySet<string> = new Set([
   "tool/result",
   "interaction/requested",
   "interaction/claimed",
+  "interaction/released",
   "interaction/resolved",
 ]);

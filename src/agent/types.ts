@@ -64,15 +64,16 @@ export interface Agent {
   steer(content: ContentInput, options?: SendOptions): string;
   /** Context for the next request; never runs the model. INVALID_CONTENT. */
   inject(content: ContentInput, options?: SendOptions): string;
-  /** A turn over the history as it stands, without a new message. TURN_OPEN. */
-  continue(): void;
+  /** A turn over the history as it stands, without a new message; `id` is its `command` in the log. TURN_OPEN. */
+  continue(options?: { id?: string }): void;
   /** Takes back what is still queued; false when it is too late. */
   withdraw(id: string): Promise<boolean>;
   /**
    * Ends the turn that is open or about to open, and drops what is queued (`queue: "keep"`: it runs as the
-   * next turn). Does nothing without either. Never waits for a model or a tool that does not listen.
+   * next turn). Does nothing without either. Never waits for a model or a tool that does not listen. `id` is its
+   * own in the log; default: a new one.
    */
-  cancel(reason?: string, options?: { queue?: "drop" | "keep" }): void;
+  cancel(reason?: string, options?: { queue?: "drop" | "keep"; id?: string }): void;
   /**
    * Answers; resolves when the answer is stored. The first answer wins. Rejects INTERACTION_RESOLVED,
    * INTERACTION_NOT_FOUND, INVALID_ANSWER, UNAUTHORIZED, SESSION_CONFLICT, SESSION_CLOSED.

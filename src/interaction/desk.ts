@@ -8,7 +8,7 @@ import type { Log } from "../session/log.ts";
 import { openInteractions, type InteractionState } from "../session/state.ts";
 import type { SessionEvent } from "../session/types.ts";
 import { checkAnswer } from "./answer.ts";
-import type { Interaction } from "./types.ts";
+import type { ClientToolPayload, Interaction } from "./types.ts";
 
 export interface Question {
   readonly id: string;
@@ -42,6 +42,8 @@ export interface DeskOptions {
   readonly clock: Clock;
   readonly report: Report;
   readonly agent: () => Agent;
+  /** Whether a tool may be run again. */
+  readonly idempotent: (tool: string) => boolean;
   /** Resolves when everything so far is stored, however long that takes. */
   readonly stored: () => Promise<void>;
   /** The same, but gives up on a storage that does not answer. */
@@ -50,13 +52,24 @@ export interface DeskOptions {
   readonly watched: () => boolean;
 }
 
-export function createDesk({ log, hooks, clock, report, agent, stored, settled, watched }: DeskOptions): Desk {
+export function createDesk({
+  log,
+  hooks,
+  clock,
+  report,
+  agent,
+  idempotent,
+  stored,
+  settled,
+  watched,
+}: DeskOptions): Desk {
   const waiting = new Map<string, (resolution: Resolution) => void>();
   /** What watches the clock for an interaction. */
   const watching = new Map<string, AbortController>();
 
   log.session.subscribe((event: SessionEvent) => {
     if (event.type === "interaction/requested") announce(event.data.id);
+    else if (event.type === "interaction/released") giveUp(event.data.id);
     else if (event.type === "interaction/resolved") {
       const known = log.state.interactions.get(event.data.id);
       const { id, value } = event.data;
@@ -89,6 +102,14 @@ export function createDesk({ log, hooks, clock, report, agent, stored, settled, 
   function tell(interaction: Interaction): void {
     hooks.emit("interaction/requested", { agent: agent(), interaction });
     if (interaction.expiresAt !== undefined) expireAt(interaction.id, interaction.expiresAt);
+  }
+
+  /** What its client had begun may not run again, and nobody will tell what came of it. */
+  function giveUp(id: string): void {
+    const known = log.state.interactions.get(id);
+    if (!known || known.resolved || known.request.kind !== "client-tool" || log.closed) return;
+    if (!idempotent((known.request.payload as ClientToolPayload).tool))
+      log.write("interaction/resolved", { id, outcome: "cancelled" });
   }
 
   function expireAt(id: string, time: number): void {

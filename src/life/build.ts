@@ -91,6 +91,7 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
     clock,
     report,
     agent: () => agent,
+    idempotent: tools.idempotent,
     stored: () => recorder.flush(),
     settled: () => recorder.settle(),
     watched: () => core.snapshots.watched() || core.heeded,

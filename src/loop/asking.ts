@@ -3,7 +3,9 @@ import { TurnloopError } from "../errors.ts";
 import type { Question, Resolution } from "../interaction/desk.ts";
 import type { ApprovalAnswer, ClientToolAnswer } from "../interaction/types.ts";
 import type { JsonValue } from "../json.ts";
+import { failedResult } from "../session/close.ts";
 import type { CallState } from "../session/state.ts";
+import { OUTCOME_UNKNOWN } from "../session/surface.ts";
 import { errorOutcome, outcomeOf } from "../tools/result.ts";
 import type { PreToolDecision, ToolExecution, ToolOutcome } from "../tools/types.ts";
 import type { Turn } from "./instance.ts";
@@ -74,7 +76,10 @@ export async function askClient(
   if (!turn.instance.interactive)
     return errorOutcome(new TurnloopError("INTERACTION_UNAVAILABLE", "there is no client that could run it"));
   const payload = Object.freeze({ tool, arguments: args as JsonValue });
-  const { outcome, value } = await ask(turn, { id: `${callId}/client`, kind: "client-tool", payload, callId });
+  const id = `${callId}/client`;
+  const { outcome, value } = await ask(turn, { id, kind: "client-tool", payload, callId });
+  if (outcome === "cancelled" && turn.instance.log.state.interactions.get(id)?.claimed)
+    return failedResult("TOOL_OUTCOME_UNKNOWN", OUTCOME_UNKNOWN);
   if (outcome !== "answered")
     return errorOutcome(outcome === "expired" ? "no client has run it in time" : "the call was cancelled");
   const answer = value as ClientToolAnswer;

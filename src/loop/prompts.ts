@@ -15,11 +15,13 @@ export async function beginTurn(turn: Turn): Promise<TurnEndReason | undefined> 
   const { log, core } = turn.instance;
   const taken = nextBatch(queuedMessages(log.state));
   const [first] = taken;
-  core.continuing = false;
+  const command = core.continuing?.id;
+  core.continuing = undefined;
   write(turn, "turn/start", {
     turn: turn.number,
     trigger: Object.freeze(first ? { kind: "message", source: first.source } : { kind: "continue", source: SELF }),
     messages: Object.freeze(taken.map((entry) => entry.id)),
+    ...(command !== undefined && { command: String(command).toWellFormed() }),
   });
   if (turn.instance.hooks.heard("agent/turn-start")) await prepare(turn);
   let blocked: string | undefined;

@@ -39,6 +39,8 @@ export function openLedger(session: SessionView, per: "turn" | "session", time: 
   /** The open turn's bodies that have begun, and what nobody has taken up yet: each with the call that waits for it. */
   const begun = new Set<string>();
   const waiting = new Map<string, string | undefined>();
+  /** What a client runs: it may come back to waiting. */
+  const claimed = new Map<string, string | undefined>();
   let isOpen = false;
   /** Since when the turn has been at work. */
   let since: number | undefined;
@@ -102,8 +104,16 @@ export function openLedger(session: SessionView, per: "turn" | "session", time: 
         waiting.set(data.id, data.callId);
         break;
       case "interaction/claimed":
+        if (waiting.has(data.id)) claimed.set(data.id, waiting.get(data.id));
+        waiting.delete(data.id);
+        break;
+      case "interaction/released":
+        if (claimed.has(data.id)) waiting.set(data.id, claimed.get(data.id));
+        claimed.delete(data.id);
+        break;
       case "interaction/resolved":
         waiting.delete(data.id);
+        claimed.delete(data.id);
         break;
     }
     if (type !== "assistant/chunk") settle(at);

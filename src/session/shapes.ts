@@ -31,6 +31,7 @@ const SHAPES: ReadonlyMap<string, readonly string[]> = new Map(
     "tool/result": "#turn #step $callId %content !isError",
     "interaction/requested": "$id $kind *payload $callId? #expiresAt?",
     "interaction/claimed": "$id $client",
+    "interaction/released": "$id $client",
     "interaction/resolved": "$id $outcome",
     "inbox/queued": "$id %content @source $as {output?",
     "inbox/dropped": "&ids $reason",

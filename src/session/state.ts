@@ -192,6 +192,11 @@ export function advance(state: LogState, event: SessionEvent, own: boolean): voi
       }
       return;
     }
+    case "interaction/released": {
+      const interaction = state.interactions.get(event.data.id);
+      if (interaction?.claimedBy === event.data.client) interaction.claimedBy = undefined;
+      return;
+    }
     case "interaction/resolved": {
       const interaction = state.interactions.get(event.data.id);
       if (interaction) interaction.resolved ??= event.data;

@@ -175,6 +175,8 @@ export interface SessionEventMap {
   };
   "interaction/requested": { id: string; kind: string; payload: JsonValue; callId?: string; expiresAt?: number };
   "interaction/claimed": { id: string; client: string; command?: string };
+  /** The client that had claimed it is gone. */
+  "interaction/released": { id: string; client: string };
   "interaction/resolved": {
     id: string;
     outcome: "answered" | "cancelled" | "expired";

@@ -70,6 +70,13 @@ export function createCards(messages: Messages, presenter: Presenter): Cards {
     asked({ ...interaction, claimedBy: client });
   }
 
+  function released(id: string): void {
+    const interaction = open.get(id);
+    if (!interaction) return;
+    const { claimedBy: _gone, ...free } = interaction;
+    asked(free);
+  }
+
   function resolved(id: string): void {
     const callId = open.get(id)?.callId;
     open.delete(id);
@@ -105,6 +112,8 @@ export function createCards(messages: Messages, presenter: Presenter): Cards {
           return asked(event.data);
         case "interaction/claimed":
           return claimed(event.data);
+        case "interaction/released":
+          return released(event.data.id);
         case "interaction/resolved":
           return resolved(event.data.id);
       }

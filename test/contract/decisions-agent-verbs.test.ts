@@ -19,7 +19,7 @@ anywhere("continue runs a turn over the history as it stands, without a new mess
   await agent.whenIdle();
   agent.continue();
   await agent.whenIdle();
-  expect(dataOf(agent.session, "turn/start").at(-1)).toEqual({
+  expect(dataOf(agent.session, "turn/start").at(-1)).toMatchObject({
     turn: 2,
     trigger: { kind: "continue", source: { kind: "user" } },
     messages: [],

@@ -48,6 +48,7 @@ const whole: readonly SessionEvent[] = logOf(
   called(1, 1, "a"),
   line("interaction/requested", { id: "a/approval", kind: "approval", payload: { tool: "work" }, callId: "a" }),
   line("interaction/claimed", { id: "a/approval", client: "c" }),
+  line("interaction/released", { id: "a/approval", client: "c" }),
   line("interaction/resolved", { id: "a/approval", outcome: "answered", value: { decision: "allow" } }),
   started(1, 1, "a"),
   line("tool/progress", { callId: "a", value: 1 }),

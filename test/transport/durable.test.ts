@@ -1,7 +1,7 @@
 /** What a host has acknowledged is stored; what it has not is sent again, and takes effect once. */
 import { memoryStorage, run, type Agent } from "turnloop";
 import { scriptedModel } from "turnloop/testing";
-import { connectAgent, type Connection, type OutboxStore } from "turnloop/transport";
+import { connectAgent, messagePort, serveAgents, type Connection, type OutboxStore } from "turnloop/transport";
 import { expect, onTestFinished, test } from "vitest";
 import { calls, clientTool, tool } from "../support/calls.ts";
 import { failingStorage, holds } from "../support/failing-storage.ts";
@@ -9,6 +9,17 @@ import { mortal, storedEvents } from "../support/mortal.ts";
 import { dataOf } from "../support/scene.ts";
 import { eventOf, snapshotWhere } from "../support/wait.ts";
 import { ANN, rawClient, serve, type Served } from "./support.ts";
+
+/** The agent, once its first client has it opened. */
+async function opened(harness: Served["harness"]): Promise<Agent> {
+  const known = harness.agents.get("s");
+  return known ?? new Promise((resolve) => void harness.hooks.on("agent/created", ({ agent }) => resolve(agent)));
+}
+
+function messagePorts(): [Connection, Connection] {
+  const { port1, port2 } = new MessageChannel();
+  return [messagePort(port1), messagePort(port2)];
+}
 
 const textsIn = (agent: Agent): unknown[] => dataOf(agent.session, "user/message").map(({ content }) => content[0]);
 const said = (...texts: string[]): unknown[] => texts.map((text) => ({ type: "text", text }));
@@ -130,6 +141,47 @@ test("a cancel that is sent again ends no turn but the one that its sender saw",
   await client.got("done", ({ id }) => id === "another");
   expect(dataOf(session as never, "agent/cancelled")).toHaveLength(1);
   harness.agents.get("s")!.cancel();
+});
+
+test("a cancel that has let the queue go on is known by its id: sent again, it does not end the turn that follows", async () => {
+  const { dial, harness } = serve({ model: scriptedModel([{ hang: "polite" }, { hang: "polite" }]) });
+  const first = rawClient(dial());
+  first.hello();
+  await first.got("welcome");
+  const say = (client: typeof first, ...commands: object[]): void =>
+    client.say({ type: "commands", session: "s", commands });
+  say(first, { kind: "send", id: "m1", content: "one" });
+  const { session } = await opened(harness);
+  await eventOf(session, "step/start");
+  const cancel = { kind: "cancel", id: "c", reason: "next", queue: "keep", turn: 1, messages: ["m2"] };
+  say(first, { kind: "send", id: "m2", content: "two" }, cancel);
+  await eventOf(session, "step/start", ({ data }) => data.turn === 2);
+  expect(dataOf(session, "agent/cancelled")).toMatchObject([{ id: "c", turn: 1 }]);
+  // Another host on the same log remembers nothing but what stands there.
+  const [one, two] = messagePorts();
+  const next = serveAgents(harness);
+  onTestFinished(() => next.close());
+  next.accept(one, ANN, "s");
+  const again = rawClient(two);
+  again.hello();
+  await again.got("welcome");
+  say(again, cancel);
+  await again.got("done");
+  expect(dataOf(session, "agent/cancelled")).toHaveLength(1);
+  harness.agents.get("s")!.cancel();
+});
+
+test("a turn without a message carries the id of its command; a cancel behind it, in the same frame, is meant for it", async () => {
+  const { connect } = serve({ model: scriptedModel(["one", "never asked for"]) });
+  const { agent } = await connect();
+  agent.continue({ id: "go" });
+  await agent.whenIdle();
+  expect(dataOf(agent.session, "turn/start")).toMatchObject([{ command: "go" }]);
+  agent.continue({ id: "on" });
+  agent.cancel("no", { id: "off" });
+  await agent.whenIdle();
+  expect(dataOf(agent.session, "agent/cancelled")).toMatchObject([{ id: "off", reason: "no" }]);
+  expect(dataOf(agent.session, "assistant/message")).toHaveLength(1);
 });
 
 test("commands that the host never got survive a reload of the page", async () => {

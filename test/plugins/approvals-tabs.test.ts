@@ -159,13 +159,13 @@ describe.each(Object.entries(transports))("over %s", (_, transport) => {
     a.send("go");
     await Promise.all([asked(a), asked(b)]);
     a.cancel("no more");
-    const answer = await b.respond(ID, ALLOW).then(
+    const told = await b.respond(ID, ALLOW).then(
       () => "stored",
       ({ code }: { code: string }) => code,
     );
     await done(b);
     const { outcome } = dataOf(one.agent.session, "interaction/resolved")[0]!;
-    expect(answer).toBe(outcome === "answered" ? "stored" : "INTERACTION_RESOLVED");
+    expect(told).toBe(outcome === "answered" ? "stored" : "INTERACTION_RESOLVED");
     expect(one.paid.length).toBeLessThanOrEqual(outcome === "answered" ? 1 : 0);
     expect(resultsOf(one.agent.session)).toHaveLength(1);
   });

@@ -258,11 +258,11 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
     },
     stop({ by, reason }) {
       if (typeof by !== "string" || typeof reason !== "string")
-        throw new TurnloopError("INVALID_DECISION", "a turn is stopped with { by, reason }, two texts");
+        throw new TurnloopError("INVALID_DECISION", "stop takes { by, reason }");
       const { activity } = core;
       if (!state.open || recorder.lost || !activity?.yields("stopped")) return false;
       log.together(() => {
-        activity.stop({ kind: "stopped", by: by.toWellFormed(), reason: reason.toWellFormed() });
+        activity.stop({ kind: "stopped", by, reason });
         desk().cancel();
         // What it has taken and not answered yet would only begin another.
         const ids = inbox.taken();

@@ -3,8 +3,8 @@ import { assemble } from "../model/assemble.ts";
 import type { ContentBlock, ModelChunk, Usage } from "../model/types.ts";
 import type { Log } from "./log.ts";
 import { openInteractions, unansweredCalls, type CallState } from "./state.ts";
-import { NOT_STARTED, OUTCOME_UNKNOWN } from "./surface.ts";
-import type { SessionEventMap, TurnEndReason } from "./types.ts";
+import { NOT_STARTED, OUTCOME_UNKNOWN, runsOf } from "./surface.ts";
+import type { Cite, SessionEventMap, TurnEndReason } from "./types.ts";
 
 /** A result as it goes into the log: the event's data without its place. */
 export type ResultData = Pick<SessionEventMap["tool/result"], "content" | "isError" | "error" | "meta">;
@@ -118,20 +118,17 @@ function isKept(block: ContentBlock): boolean {
 /** The chunks of the open step's attempt, and the ranges of seqs in which they stand. */
 export function chunksOfAttempt(log: Log): {
   chunks: ModelChunk[];
-  cites: readonly (number | readonly [number, number])[];
+  cites: readonly Cite[];
 } {
   const chunks: ModelChunk[] = [];
-  const ranges: [number, number][] = [];
+  const seqs: number[] = [];
   for (let seq = log.state.open!.step!.attemptSeq; seq < log.seq; seq += 1) {
     const event = log.at(seq)!;
     if (event.type !== "assistant/chunk") continue;
     chunks.push(event.data.chunk);
-    const last = ranges.at(-1);
-    if (last && last[1] === seq - 1) last[1] = seq;
-    else ranges.push([seq, seq]);
+    seqs.push(seq);
   }
-  const cites = ranges.map(([from, to]) => (from === to ? from : Object.freeze([from, to] as const)));
-  return { chunks, cites: Object.freeze(cites) };
+  return { chunks, cites: runsOf(seqs) };
 }
 
 /** For a call that the death of its host left without a result. */

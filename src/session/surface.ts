@@ -141,14 +141,23 @@ export function createSurface(): Surface {
 
     replaced(op) {
       const found = op === "append" ? undefined : range(...op.replace);
-      return found && runsOf(nodes.slice(found[0], found[1] + 1).map((node) => node.event.seq));
+      return (
+        found &&
+        runsOf(
+          nodes
+            .slice(found[0], found[1] + 1)
+            .map((node) => node.event.seq)
+            .toSorted((a, b) => a - b),
+        )
+      );
     },
   };
 }
 
-function runsOf(seqs: readonly number[]): readonly Cite[] {
+/** Seqs that rise, runs of neighbours as ranges. */
+export function runsOf(seqs: readonly number[]): readonly Cite[] {
   const runs: [number, number][] = [];
-  for (const seq of seqs.toSorted((a, b) => a - b)) {
+  for (const seq of seqs) {
     const last = runs.at(-1);
     if (last && last[1] === seq - 1) last[1] = seq;
     else runs.push([seq, seq]);

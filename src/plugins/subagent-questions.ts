@@ -53,7 +53,8 @@ export function forwardQuestions(
 
   function forward(one: Asked): void {
     ask(one).catch((thrown: unknown) => {
-      if (SETTLED.some((code) => TurnloopError.is(thrown, code))) return;
+      // Whoever has stopped the call has decided about the helper.
+      if (call.signal.aborted || SETTLED.some((code) => TurnloopError.is(thrown, code))) return;
       if (!TurnloopError.is(thrown, "INVALID_ANSWER")) failed(thrown);
       else if (open.get(one.id) === 0) forward(one);
     });
@@ -65,7 +66,7 @@ export function forwardQuestions(
       const asked = callId === call.callId ? questionIn(payload) : undefined;
       if (asked?.helper !== helper.id || asked.interaction !== id) continue;
       parent.respond(question, value).catch((thrown: unknown) => {
-        if (!TurnloopError.is(thrown, "INTERACTION_RESOLVED")) failed(thrown);
+        if (!call.signal.aborted && !TurnloopError.is(thrown, "INTERACTION_RESOLVED")) failed(thrown);
       });
     }
   }

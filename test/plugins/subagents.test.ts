@@ -161,6 +161,23 @@ test("an answer in the wrong form is asked for again", async () => {
   expect(await said).toEqual({ kind: "completed" });
 });
 
+/** One that has the tool that asks. */
+function host(
+  storage: SessionStorage,
+  answers: ScriptedAnswer[],
+  helpers: ScriptedAnswer[],
+  pay = (): void => {},
+): Harness {
+  return createHarness({
+    storage,
+    model: "parent",
+    models: { parent: scriptedModel(answers), helper: scriptedModel(helpers) },
+    tools: [tool("pay", pay, { needsApproval: true })],
+    plugins: [subagents({ model: "helper" })],
+    onDiagnostic() {},
+  });
+}
+
 /** Hosts of one session, with a tool that asks before it runs. */
 function hosts(disk: SessionStorage): {
   open(answers: ScriptedAnswer[], helpers: ScriptedAnswer[], storage?: SessionStorage): Promise<[Harness, Agent]>;
@@ -170,14 +187,7 @@ function hosts(disk: SessionStorage): {
   return {
     paid: () => paid,
     async open(answers, helpers, storage = disk) {
-      const harness = createHarness({
-        storage,
-        model: "parent",
-        models: { parent: scriptedModel(answers), helper: scriptedModel(helpers) },
-        tools: [tool("pay", () => void (paid += 1), { needsApproval: true })],
-        plugins: [subagents({ model: "helper" })],
-        onDiagnostic() {},
-      });
+      const harness = host(storage, answers, helpers, () => void (paid += 1));
       const { agent } = await harness.agents.open({ id: "session" });
       return [harness, agent];
     },
@@ -488,6 +498,34 @@ test("after a death the answers of a helper's questions are those that they were
   ]);
   await next.dispose();
   await first.dispose();
+});
+
+test("a helper that somebody else has opened waits on when its parent is closed, and its call joins it again", async () => {
+  const disk = memoryStorage();
+  const { open, paid } = hosts(disk);
+  const [first, agent] = await open([calls(task("pay twice"))], [calls("pay")]);
+  agent.send("go");
+  await eventOf(agent.session, "interaction/requested");
+  await first.dispose();
+
+  // It is looked at before its parent is there.
+  const harness = host(disk, [], [calls("pay")]);
+  await harness.agents.open({ id: ID, model: "helper" });
+  const parent = await harness.agents.open({ id: "session" });
+  const { session } = parent.agent;
+  await parent.agent.respond(parent.agent.interactions[0]!.id, { decision: "allow" });
+  const count = (): number => dataOf(session, "interaction/requested").length;
+  await snapshotWhere(parent.agent, ({ interactions }) => interactions.length > 0 && count() === 2);
+  await parent.dispose();
+  expect(endOf(harness.agents.get(ID)!.session)).toBeUndefined();
+  await harness.dispose();
+
+  const [third, again] = await open(["fine"], ["paid twice"]);
+  await again.respond(again.interactions[0]!.id, { decision: "deny" });
+  await again.whenIdle();
+  expect(resultsOf(again.session)).toEqual([{ tool: "delegate", says: "paid twice" }]);
+  expect(paid()).toBe(0);
+  await third.dispose();
 });
 
 test("what a helper uses is counted once, however often its host is closed and opened", async () => {

@@ -88,6 +88,7 @@ export const BEFORE: readonly Window[] = [
     ({ agent, status }: { agent: { id: string }; status: string }) => agent.id === "s" && status === "running",
   ),
   event("turn/start"),
+  asked("agent/turn-start", { serial: true, ...CONTAINED }),
   asked("agent/prompt-submit"),
   event("user/message"),
   asked("prompt/assemble"),

@@ -1,7 +1,6 @@
 /** One stretch of work, from the moment that a turn is about to begin to its end: what a cancel stops. */
 import { TurnloopError } from "../errors.ts";
-import type { Awaitable } from "../hooks/types.ts";
-import { createStoppable, type Stoppable } from "./stoppable.ts";
+import { Work, type Stoppable } from "./stoppable.ts";
 
 /** Why an activity was stopped. The first cause counts, unless a stronger one comes before the end. */
 export type Stop =
@@ -29,34 +28,17 @@ export function createActivity(): Activity {
   return new Stretch();
 }
 
-class Stretch implements Activity {
+class Stretch extends Work implements Activity {
   stopped: Stop | undefined;
-  readonly #work = createStoppable();
-
-  get signal(): AbortSignal {
-    return this.#work.signal;
-  }
-
-  get failure(): Stoppable["failure"] {
-    return this.#work.failure;
-  }
 
   yields(kind: Stop["kind"]): boolean {
     return !this.stopped || WEAKER[kind].includes(this.stopped.kind);
   }
 
-  stop(cause: Stop): void {
+  override stop(cause: Stop): void {
     if (!this.yields(cause.kind)) return;
     this.stopped = cause;
-    this.#work.stop(errorOf(cause));
-  }
-
-  check(): void {
-    this.#work.check();
-  }
-
-  wait<T>(value: Awaitable<T>, leave?: () => void): Awaitable<T> {
-    return this.#work.wait(value, leave);
+    super.stop(errorOf(cause));
   }
 }
 

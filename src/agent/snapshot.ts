@@ -92,17 +92,19 @@ function sameInteraction(a: Interaction, b: Interaction): boolean {
 }
 
 function isSame(a: AgentSnapshot, b: AgentSnapshot): boolean {
-  return (
-    a.status === b.status &&
-    a.waiting === b.waiting &&
-    a.queue === b.queue &&
-    a.interactions === b.interactions &&
-    a.durable === b.durable &&
-    a.connection === b.connection &&
-    a.rights === b.rights &&
-    a.error === b.error
-  );
+  return PARTS.every((part) => a[part] === b[part]);
 }
+
+const PARTS = [
+  "status",
+  "waiting",
+  "queue",
+  "interactions",
+  "durable",
+  "connection",
+  "rights",
+  "error",
+] as const satisfies (keyof AgentSnapshot)[];
 
 /** The list as it was, where it is still the same. */
 function keep<T>(before: readonly T[] | undefined, now: readonly T[], equal: (a: T, b: T) => boolean): readonly T[] {

@@ -23,7 +23,7 @@ export function createStoppable(): Stoppable {
 }
 
 /** Its getters stand on a prototype: each object literal that has some is a dictionary, which only a full collection frees. */
-class Work implements Stoppable {
+export class Work implements Stoppable {
   failure: Stoppable["failure"];
   // Few wait at a time, and each for a moment only: a list is lighter than a set.
   #waiting: ((error: unknown) => void)[] = [];
@@ -68,21 +68,15 @@ class Work implements Stoppable {
         reject(error);
         leave?.();
       };
-      const done = (): void => {
-        const place = this.#waiting.indexOf(stop);
-        if (place >= 0) this.#waiting.splice(place, 1);
-      };
+      const end =
+        <R>(settle: (result: R) => void) =>
+        (result: R): void => {
+          const place = this.#waiting.indexOf(stop);
+          if (place >= 0) this.#waiting.splice(place, 1);
+          settle(result);
+        };
       this.#waiting.push(stop);
-      value.then(
-        (result) => {
-          done();
-          resolve(result);
-        },
-        (thrown: unknown) => {
-          done();
-          reject(thrown);
-        },
-      );
+      value.then(end(resolve), end(reject));
     });
   }
 }

@@ -79,7 +79,19 @@ export function createPrompt({ hooks, tools, parent }: PromptDeps): PromptLayer 
     return now;
   }
 
-  function enter<Entry>(entries: Map<string, Entry>, name: string, entry: Entry): Unregister {
+  function enter<Entry>(
+    entries: Map<string, Entry>,
+    name: string,
+    entry: Entry,
+    what: string,
+    code: string,
+  ): Unregister {
+    if (entries.has(name)) {
+      throw new TurnloopError(
+        code,
+        `${what} "${name}" is already registered on this layer; unregister it first, or choose another name`,
+      );
+    }
     entries.set(name, entry);
     merged = undefined;
     hooks.emit("prompt/change", {});
@@ -98,25 +110,13 @@ export function createPrompt({ hooks, tools, parent }: PromptDeps): PromptLayer 
     section(given) {
       hooks.checkOpen();
       const section = checkSection(given);
-      if (sections.has(section.name)) {
-        throw new TurnloopError(
-          "DUPLICATE_SECTION",
-          `section "${section.name}" is already registered on this layer; unregister it first, or choose another name`,
-        );
-      }
-      return enter(sections, section.name, section);
+      return enter(sections, section.name, section, "section", "DUPLICATE_SECTION");
     },
 
     variable(name, value) {
       hooks.checkOpen();
       checkVariable(name, value);
-      if (variables.has(name)) {
-        throw new TurnloopError(
-          "DUPLICATE_VARIABLE",
-          `variable "${name}" is already registered on this layer; unregister it first, or choose another name`,
-        );
-      }
-      return enter(variables, name, { value });
+      return enter(variables, name, { value }, "variable", "DUPLICATE_VARIABLE");
     },
 
     compose(context) {

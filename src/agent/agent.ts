@@ -58,6 +58,9 @@ export interface AgentDeps {
   readonly flush: () => Promise<void>;
 }
 
+/** A symbol, no private name: what is made on top of an agent, with it as its prototype, reads the same. */
+const INSIDE = Symbol("inside");
+
 /** What of an agent changes. */
 interface Inside {
   status(): AgentStatus;
@@ -67,26 +70,26 @@ interface Inside {
 
 /** On a prototype: each object literal that has getters is a dictionary, which only a full collection frees. */
 class Shown implements Pick<Agent, "status" | "queue" | "interactions" | "scope"> {
-  readonly #inside: Inside;
+  readonly [INSIDE]: Inside;
 
   constructor(inside: Inside) {
-    this.#inside = inside;
+    this[INSIDE] = inside;
   }
 
   get status(): AgentStatus {
-    return this.#inside.status();
+    return this[INSIDE].status();
   }
 
   get queue(): AgentSnapshot["queue"] {
-    return this.#inside.snapshot().queue;
+    return this[INSIDE].snapshot().queue;
   }
 
   get interactions(): AgentSnapshot["interactions"] {
-    return this.#inside.snapshot().interactions;
+    return this[INSIDE].snapshot().interactions;
   }
 
   get scope(): AgentScope {
-    return this.#inside.scope();
+    return this[INSIDE].scope();
   }
 }
 

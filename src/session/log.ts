@@ -64,6 +64,9 @@ export interface LogOptions {
 
 const UNRECORDED: Recording = { durable: () => "stored", wake() {}, async flush() {} };
 
+/** A symbol, no private name: what is made on top of a session, with it as its prototype, reads the same. */
+const LOG = Symbol("log");
+
 /** What of a session changes as its log does. */
 interface Inside {
   readonly seq: number;
@@ -73,22 +76,22 @@ interface Inside {
 
 /** On a prototype: each object literal that has getters is a dictionary, which only a full collection frees. */
 class Shown implements Pick<Session, "seq" | "events" | "durable"> {
-  readonly #log: Inside;
+  readonly [LOG]: Inside;
 
   constructor(log: Inside) {
-    this.#log = log;
+    this[LOG] = log;
   }
 
   get seq(): number {
-    return this.#log.seq;
+    return this[LOG].seq;
   }
 
   get events(): readonly SessionEvent[] {
-    return this.#log.events();
+    return this[LOG].events();
   }
 
   get durable(): Durability {
-    return this.#log.durable();
+    return this[LOG].durable();
   }
 }
 

@@ -41,6 +41,11 @@ export interface Database {
    * only what it reads; it returns what it has asked to be written.
    */
   write(body: (tx: Writing) => Promise<readonly Promise<unknown>[]>): Promise<void>;
+  /**
+   * The page is being frozen: what is under way is given up, as it would keep every other tab waiting, and begun again
+   * once the undo is called.
+   */
+  pause(): () => void;
   /** Ends the connection; it is opened again when something is used. */
   close(): Promise<void>;
 }
@@ -66,6 +71,8 @@ interface Opening {
 /** Every error is typed: STORAGE_UNAVAILABLE, -BLOCKED, -OUTDATED, -FOREIGN, -QUOTA, -FAILED, SESSION_CONFLICT. */
 export function createDatabase({ name, version, report, onUpgrade }: DatabaseOptions): Database {
   let opening: Opening | undefined;
+  let paused: Promise<void> | undefined;
+  const underWay = new Set<IDBPTransaction<Schema, Stores, IDBTransactionMode>>();
 
   function open(): Opening {
     const { promise: blocked, reject } = Promise.withResolvers<never>();
@@ -119,11 +126,13 @@ export function createDatabase({ name, version, report, onUpgrade }: DatabaseOpt
   async function use<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     try {
       for (let first = true; ; first = false) {
+        await paused;
         const mine = (opening ??= open());
         const connection = await Promise.race([mine.connection, mine.blocked]);
         try {
           return await work(connection);
         } catch (thrown) {
+          if (paused) continue;
           if (!isClosed(thrown) || !first) throw thrown;
           if (opening === mine) opening = undefined;
         }
@@ -133,14 +142,22 @@ export function createDatabase({ name, version, report, onUpgrade }: DatabaseOpt
     }
   }
 
+  function begin<M extends "readonly" | "readwrite">(
+    tx: IDBPTransaction<Schema, Stores, M>,
+  ): IDBPTransaction<Schema, Stores, M> {
+    underWay.add(tx);
+    const ended = (): void => void underWay.delete(tx);
+    tx.done.then(ended, ended);
+    return tx;
+  }
+
   return {
-    read: (body) => use((connection) => body(connection.transaction(STORES, "readonly"))),
+    read: (body) => use((connection) => body(begin(connection.transaction(STORES, "readonly")))),
 
     write: (body) =>
       use(async (connection) => {
         // Outlives a browser that is killed, as `strict` does; only a power cut may take the last moments.
-        const tx = connection.transaction(STORES, "readwrite", { durability: "relaxed" });
-        tx.done.catch(() => {});
+        const tx = begin(connection.transaction(STORES, "readwrite", { durability: "relaxed" }));
         try {
           const writes = await body(tx);
           // Without it, what is written in `pagehide` does not outlive the page.
@@ -154,6 +171,16 @@ export function createDatabase({ name, version, report, onUpgrade }: DatabaseOpt
         }
       }),
 
+    pause() {
+      const pausing = Promise.withResolvers<void>();
+      paused = pausing.promise;
+      for (const tx of underWay) abort(tx);
+      return () => {
+        if (paused === pausing.promise) paused = undefined;
+        pausing.resolve();
+      };
+    },
+
     async close() {
       const last = opening;
       opening = undefined;
@@ -166,7 +193,7 @@ export function createDatabase({ name, version, report, onUpgrade }: DatabaseOpt
   };
 }
 
-function abort(tx: Writing): void {
+function abort(tx: { abort(): void }): void {
   try {
     tx.abort();
   } catch {

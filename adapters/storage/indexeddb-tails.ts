@@ -39,6 +39,7 @@ export function createTails({ journal, claims, database, known, report }: TailsO
   const completed = new Set<string>();
   let merged: Promise<void> | undefined;
   let listening: AbortController | undefined;
+  let unpause: (() => void) | undefined;
 
   /** Of a session that is lost, whoever writes behind holds nothing more; what was refused is still ours. */
   const tailOf = (id: string): SessionBatch | undefined => watched.get(id)?.() ?? underWay.get(id);
@@ -67,6 +68,17 @@ export function createTails({ journal, claims, database, known, report }: TailsO
     for (const id of journal.takeBack()) completed.add(id);
   }
 
+  function freeze(): void {
+    keep();
+    unpause ??= database.pause();
+  }
+
+  function resume(): void {
+    takeBack();
+    unpause?.();
+    unpause = undefined;
+  }
+
   function listen(): void {
     if (listening) return;
     listening = new AbortController();
@@ -74,8 +86,8 @@ export function createTails({ journal, claims, database, known, report }: TailsO
     const { document, navigator } = globalThis;
     globalThis.addEventListener?.("pagehide", keep, { signal });
     globalThis.addEventListener?.("pageshow", takeBack, { signal });
-    document?.addEventListener("freeze", keep, { signal });
-    document?.addEventListener("resume", takeBack, { signal });
+    document?.addEventListener("freeze", freeze, { signal });
+    document?.addEventListener("resume", resume, { signal });
     // May ask the user, and may never answer.
     navigator?.storage?.persist?.().catch(() => {});
   }

@@ -81,7 +81,8 @@ async function launch(profile: string): Promise<{ browser: Browser; child: Child
     });
     child.once("exit", () => reject(new Error(`the browser did not start: ${said}`)));
   });
-  return { browser: await chromium.connectOverCDP(endpoint), child };
+  // By default every page is made to believe that it is in front: none would be hidden, and none would freeze.
+  return { browser: await chromium.connectOverCDP(endpoint, { noDefaults: true }), child };
 }
 
 async function openTab<Api>(browser: Browser, url: string): Promise<Tab<Api>> {

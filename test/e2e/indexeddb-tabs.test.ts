@@ -43,8 +43,10 @@ test("a second tab is refused while the first one writes; when that is closed, i
 test("a frozen tab is stolen from; thawed, it is told, and the log is the thief's", async () => {
   const frozen = await talking(100);
   await frozen.call("say", "said before");
-  await frozen.cdp.send("Page.setWebLifecycleState", { state: "frozen" });
+  // Only what nobody looks at is frozen.
   const thief = await browser.open();
+  await eventually(async () => expect(await frozen.page.evaluate(() => document.hidden)).toBe(true));
+  await frozen.cdp.send("Page.setWebLifecycleState", { state: "frozen" });
   expect(await thief.call("talk", "mine now", "steal")).toBe("ok");
   await thief.stored(frozen.acknowledged + 50);
   await frozen.cdp.send("Page.setWebLifecycleState", { state: "active" });

@@ -1,5 +1,4 @@
 /** What the tabs that have one session open say to each other, and the lines on which the leader serves the others. */
-import type { Unregister } from "../../src/core.ts";
 import { messagePort } from "../transport/message-port.ts";
 import type { Connection } from "../transport/types.ts";
 
@@ -37,21 +36,6 @@ export function openLine(name: string): Connection {
   const connection = messagePort(channel);
   connection.onClose(() => channel.close());
   return connection;
-}
-
-/** Calls back when this page was away: frozen, or kept by the browser for a way back. Its peers may have given it up. */
-export function onReturn(listener: () => void): Unregister {
-  const returned = new AbortController();
-  const { signal } = returned;
-  globalThis.document?.addEventListener("resume", listener, { signal });
-  globalThis.addEventListener?.(
-    "pageshow",
-    (event) => {
-      if (event.persisted) listener();
-    },
-    { signal },
-  );
-  return () => returned.abort();
 }
 
 /** A page of another version may say something else. */

@@ -2,7 +2,8 @@
 import { systemClock } from "../../src/core.ts";
 import { createHeartbeat, type Heartbeat } from "../transport/heartbeat.ts";
 import type { Connection } from "../transport/types.ts";
-import { onReturn, openChannel, openLine, type Word } from "./tabs-channel.ts";
+import { openChannel, openLine, type Word } from "./tabs-channel.ts";
+import { watchPresence } from "./tabs-presence.ts";
 
 export interface Following {
   /** For `connectAgent`: resolves when a leader has made an offer, however long that takes. */
@@ -54,12 +55,14 @@ export function follow(name: string, silent: () => void): Following {
     heartbeat = undefined;
   }
 
-  const offReturn = onReturn(() => {
-    served?.connection.close("this page was away");
-    // What was asked before counts for nothing: the answer may have come to a sleeping page.
-    if (!asking) return;
-    watch();
-    ask();
+  const unwatch = watchPresence({
+    returns() {
+      served?.connection.close("this page was away");
+      if (!asking) return;
+      // The silence was our own.
+      watch();
+      ask();
+    },
   });
 
   return {
@@ -71,7 +74,7 @@ export function follow(name: string, silent: () => void): Following {
     },
     close() {
       stop();
-      offReturn();
+      unwatch();
       channel.close();
     },
   };

@@ -1,7 +1,6 @@
 /** Leads: opens the agent in this tab and serves it to all, until the session is lost, or another should lead. */
 import { TurnloopError } from "../../src/core.ts";
 import type { Agent, AgentHandle, Harness, OpenAgentOptions } from "../../src/core.ts";
-import { SILENCE_MS } from "../transport/heartbeat.ts";
 import { createHostConnection, type HostConnection } from "../transport/host-connection.ts";
 import { openHostSession, type HostSession } from "../transport/host-session.ts";
 import type { Follower } from "../transport/follower.ts";
@@ -9,14 +8,20 @@ import { limitsOf } from "../transport/limits.ts";
 import type { Grant, Limits } from "../transport/types.ts";
 import { openChannel, openLine } from "./tabs-channel.ts";
 
-export interface LeadOptions {
-  readonly name: string;
-  readonly harness: Harness;
-  readonly agent: OpenAgentOptions;
+/** The right to lead, and what it is worth. */
+export interface Lease {
   /** The lead was taken from a tab that did not answer; so is the session. */
   readonly stolen: boolean;
   /** Somebody else leads now. */
   readonly lost: AbortSignal;
+  /** Resolves when the page is at work: a frozen one clears away when it is back. */
+  present(): Promise<void>;
+}
+
+export interface LeadOptions extends Lease {
+  readonly name: string;
+  readonly harness: Harness;
+  readonly agent: OpenAgentOptions;
   /** Nobody holds the handle in this tab any more: another takes over when the agent rests. */
   readonly left: AbortSignal;
 }
@@ -31,7 +36,7 @@ export const LIMITS: Limits = { commandsPerSecond: 1e6, maxFrameBytes: 2 ** 30 }
 const PRESENT: Follower = { pump() {}, after() {}, seen() {} };
 
 /** Resolves when it leads no more, and has let go of all. Rejects when the agent cannot be opened. */
-export async function lead({ name, harness, agent: options, stolen, lost, left }: LeadOptions): Promise<void> {
+export async function lead({ name, harness, agent: options, stolen, lost, left, present }: LeadOptions): Promise<void> {
   const leader = crypto.randomUUID();
   const connections = new Set<HostConnection>();
   const limits = limitsOf(LIMITS);
@@ -57,6 +62,14 @@ export async function lead({ name, harness, agent: options, stolen, lost, left }
     return line;
   }
 
+  const gone = new TurnloopError("SESSION_CLOSED", "this tab leads no more; connect again");
+  const fallSilent = (): void => {
+    channel.close();
+    for (const connection of connections) connection.end(gone, true);
+  };
+  // In that very moment: a frozen page still answers on its lines, and does nothing of what it is asked.
+  lost.addEventListener("abort", fallSilent, { once: true });
+
   try {
     channel.say({ type: "opening", leader });
     let agent: Agent | undefined;
@@ -67,6 +80,7 @@ export async function lead({ name, harness, agent: options, stolen, lost, left }
     };
     const { claimGraceMs } = limits;
     host = await openHostSession(harness, options.id, { mayBegin: true, claimGraceMs, over() {}, open: opening });
+    if (lost.aborted) return;
     const ended = new Promise<void>((resolve) => void host!.join(leader, PRESENT, () => resolve()));
     channel.say({ type: "leading", leader });
     await Promise.race([ended, aborted(lost), aborted(left).then(() => atRest(agent!))]);
@@ -74,17 +88,17 @@ export async function lead({ name, harness, agent: options, stolen, lost, left }
     // Whoever has taken the lead opens it.
     if (!lost.aborted) throw thrown;
   } finally {
-    channel.close();
-    const error = new TurnloopError("SESSION_CLOSED", "this tab leads no more; connect again");
-    await host?.end(error);
-    for (const connection of connections) connection.end(error, true);
+    lost.removeEventListener("abort", fallSilent);
+    fallSilent();
+    await present();
+    await host?.end(gone);
   }
 }
 
-/**
- * Waits for a tab that is on its way out. Beyond that the claim is a frozen one's, or of somebody who does not know
- * of the group: the one that leads takes it.
- */
+/** How long a tab that is on its way out may keep the session. */
+const LEAVING_MS = 1000;
+
+/** Beyond its time the claim is a frozen tab's, or of somebody who does not know of the group: the leader takes it. */
 async function open(
   harness: Harness,
   options: OpenAgentOptions,
@@ -94,7 +108,7 @@ async function open(
   const { agents } = harness;
   if (!stolen) {
     try {
-      return await agents.open({ ...options, claim: "wait", claimTimeoutMs: 2 * SILENCE_MS, signal });
+      return await agents.open({ ...options, claim: "wait", claimTimeoutMs: LEAVING_MS, signal });
     } catch (thrown) {
       if (!TurnloopError.is(thrown, "SESSION_CLAIMED")) throw thrown;
     }
@@ -116,7 +130,7 @@ function atRest(agent: Agent): Promise<void> {
   });
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });

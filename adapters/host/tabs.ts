@@ -71,9 +71,9 @@ async function openShared(
 
   const row = joinRow({
     name,
-    lead: async (stolen, lost) => {
+    lead: async (lease) => {
       mine = harness();
-      return lead({ name, harness: mine, agent, stolen, lost, left: left.signal });
+      return lead({ ...lease, name, harness: mine, agent, left: left.signal });
     },
     failed(cause) {
       if (!opened) return failed.reject(cause);

@@ -21,7 +21,12 @@ export interface TabsPage {
   log(): readonly SessionEvent[];
   /** Resolves when this tab has heard so many more events. */
   heard(more: number): Promise<void>;
+  /** Resolves when this tab has so many events. */
+  heardUpTo(seq: number): Promise<void>;
+  /** Resolves when a turn has taken the message. */
+  taken(id: string): Promise<void>;
   idle(): Promise<void>;
+  cancel(): void;
   dispose(): Promise<void>;
   told(): readonly string[];
   /** Ends the SharedWorker from within, without a word to anybody. */
@@ -43,8 +48,8 @@ export interface TabState {
   readonly error: string | undefined;
   /** The agent runs in this tab. */
   readonly leads: boolean;
-  /** This page was away, and came back as it was. */
-  readonly returned: boolean;
+  readonly hidden: boolean;
+  readonly frozen: boolean;
 }
 
 const WORKER = "worker";
@@ -109,9 +114,23 @@ function makeHarness(counter: string): Harness {
 function tab(): TabsPage {
   let harness: Harness | undefined;
   let handle: AgentHandle | undefined;
-  let returned = false;
-  addEventListener("pageshow", (event) => void (returned ||= event.persisted));
+  let frozen = false;
+  document.addEventListener("freeze", () => (frozen = true));
+  document.addEventListener("resume", () => (frozen = false));
   const agent = (): AgentHandle["agent"] => handle!.agent;
+  /** Resolves when there are so many events, and such a one. */
+  const until = (fits: (event: SessionEvent) => boolean, seq = 0): Promise<void> =>
+    new Promise((resolve) => {
+      let found = false;
+      const look = (event: SessionEvent): void => {
+        found ||= fits(event);
+        if (!found || agent().session.seq < seq) return;
+        resolve();
+        off.abort();
+      };
+      const off = new AbortController();
+      agent().session.subscribe(look, { from: 0, signal: off.signal });
+    });
   const worker = (counter: string): SharedWorker =>
     new SharedWorker("/page.js", { type: "module", name: `${WORKER} ${counter}` });
 
@@ -139,21 +158,16 @@ function tab(): TabsPage {
         queue: queue.map((entry) => entry.id),
         error: error?.code,
         leads: harness?.agents.get(agent().id) !== undefined,
-        returned,
+        hidden: document.hidden,
+        frozen,
       };
     },
     log: () => agent().session.events,
-    heard(more) {
-      const enough = agent().session.seq + more;
-      return new Promise((resolve) => {
-        const off = agent().session.subscribe(() => {
-          if (agent().session.seq < enough) return;
-          off();
-          resolve();
-        });
-      });
-    },
+    heard: (more) => until(() => true, agent().session.seq + more),
+    heardUpTo: (seq) => until(() => true, seq),
+    taken: (id) => until((event) => event.type === "user/message" && event.data.id === id),
     idle: () => agent().whenIdle(),
+    cancel: () => agent().cancel("enough"),
     dispose: async () => handle?.dispose(),
     told: () => told,
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no other origin

@@ -57,7 +57,7 @@ const endWorkers = new BroadcastChannel("end the workers");
 const told: string[] = [];
 const onDiagnostic = ({ code }: Diagnostic): void => void told.push(code);
 
-/** `talk` is answered without end, `flood` with 20,000 pieces, `charge <id>` with a call of the tool, all else with itself. */
+/** `talk` is answered with 5,000 pieces and no end, `flood` with 20,000 pieces, `charge <id>` with a call of the tool, all else with itself. */
 const model: Model = {
   id: "of-the-tabs",
   async *stream({ messages }, { signal }) {
@@ -72,16 +72,19 @@ const model: Model = {
       return;
     }
     if (verb === "talk" || verb === "flood") {
-      for (let i = 0; !signal.aborted && (verb === "talk" || i < 20_000); i += 1) {
+      for (let i = 0; !signal.aborted && i < (verb === "talk" ? 5000 : 20_000); i += 1) {
         yield { type: "delta", index: 0, text: `word ${i} ` };
         if (i % 10 === 0) await soon();
       }
+      if (verb === "talk") await never();
     } else {
       yield { type: "delta", index: 0, text: last.role === "tool" ? "charged" : `answer to ${text}` };
     }
     yield { type: "finish", reason: { kind: "stop" } };
   },
 };
+
+const never = (): Promise<never> => new Promise(() => {});
 
 /** The next turn of the event loop; timers of a hidden page are late. */
 function soon(): Promise<void> {
@@ -103,7 +106,8 @@ function makeHarness(counter: string): Harness {
     inputSchema: { type: "object", properties: { id: { type: "string" } } },
     execute: async (args, call) => {
       const { id } = args as { id: string };
-      const response = await fetch(`${counter}${id}`, { method: "POST", signal: call.signal });
+      // A browser may fail the request of a page that goes, which has time left to tell the model so.
+      const response = await fetch(`${counter}${id}`, { method: "POST", signal: call.signal }).catch(never);
       return response.text();
     },
   });

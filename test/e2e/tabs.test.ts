@@ -84,7 +84,7 @@ describe.for(Object.entries(accidents))("a follower that %s", ([how, befall]) =>
     const { leader, follower } = await openTwo();
     await follower.call("say", "m1", "talk");
     await follower.call("heard", 100);
-    const back = await befall(follower, site, () => leader.call("heard", 500));
+    const back = await befall(follower, site, () => leader.call("heardUpTo", 1000));
     await back.call("cancel");
     const log = await settled([leader, back], ["m1"]);
     expect(endsOf(log)).toEqual(["aborted"]);

@@ -10,6 +10,18 @@ import { FIREFOX, miniBrowser, WEBKIT_DRIVER } from "./install.ts";
 import type { EnginePage } from "./page.ts";
 import { connectWebDriver } from "./webdriver.ts";
 
+/** One more tab, whose script makes an `Api` of `page`. */
+export interface EngineTab<Api> {
+  call<K extends keyof Api>(
+    method: K,
+    ...args: unknown[]
+  ): Promise<Api[K] extends (...all: never[]) => infer R ? Awaited<R> : never>;
+  go(url: string): Promise<void>;
+  back(): Promise<void>;
+  reload(): Promise<void>;
+  close(): Promise<void>;
+}
+
 export interface Engine {
   open(url: string): Promise<void>;
   call<K extends keyof EnginePage>(
@@ -19,6 +31,8 @@ export interface Engine {
   reload(): Promise<void>;
   /** SIGKILL, then a new browser on the same profile; undefined where the driver keeps no profile. */
   readonly killAndReopen: ((url: string) => Promise<void>) | undefined;
+  /** Undefined where the driver has one page alone. */
+  readonly openTab: (<Api>(url: string) => Promise<EngineTab<Api>>) | undefined;
   close(): Promise<void>;
 }
 
@@ -45,6 +59,17 @@ async function byPuppeteer(options: LaunchOptions): Promise<Engine> {
       browser = await launch();
       page = await browser.newPage();
       await page.goto(url);
+    },
+    async openTab(address) {
+      const tab = await browser.newPage();
+      await tab.goto(address);
+      return {
+        call: (method, ...args) => tab.evaluate(callOf(String(method), args)) as never,
+        go: async (elsewhere) => void (await tab.goto(elsewhere)),
+        back: async () => void (await tab.goBack()),
+        reload: async () => void (await tab.reload()),
+        close: () => tab.close(),
+      };
     },
     async close() {
       await browser.close();
@@ -75,6 +100,7 @@ export async function openWebKit(): Promise<Engine> {
       call: (method, ...args) => driver.execute(`return ${callOf(method, args)}`) as never,
       reload: driver.reload,
       killAndReopen: undefined,
+      openTab: undefined,
       async close() {
         await driver.quit();
         stop();

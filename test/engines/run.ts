@@ -1,8 +1,9 @@
-/** The browser's storage in all three engines: `npm run test:engines`, or `-- firefox` for one of them. */
+/** The browser's storage in all three engines, and tabs in those that open several: `npm run test:engines`, or `-- firefox` for one of them. */
 import assert from "node:assert/strict";
 import { openChromium, openFirefox, openWebKit, type Engine } from "./engines.ts";
 import { ensureEngines } from "./install.ts";
 import { servePage } from "./serve.ts";
+import { checkTabs } from "./tabs.ts";
 
 const ENGINES: Readonly<Record<string, () => Promise<Engine>>> = {
   chromium: openChromium,
@@ -28,7 +29,9 @@ async function check(engine: Engine, url: string): Promise<string> {
   assert.equal(more, stored + 1025);
   await engine.killAndReopen(url);
   assert.deepEqual(await engine.call("read"), { stored: more, told: [] });
-  return `${seen}, SIGKILL`;
+  if (!engine.openTab) return `${seen}, SIGKILL`;
+  const { openTab } = engine;
+  return `${seen}, SIGKILL, ${await checkTabs(() => openTab(tabs.url))}`;
 }
 
 const wanted = process.argv.slice(2);
@@ -39,6 +42,7 @@ if (unknown.length > 0) {
 
 ensureEngines();
 const site = await servePage("test/engines/page.ts");
+const tabs = await servePage("test/e2e/tabs-page.ts");
 for (const [name, open] of Object.entries(ENGINES)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
   try {
@@ -54,3 +58,4 @@ for (const [name, open] of Object.entries(ENGINES)) {
   }
 }
 site.close();
+tabs.close();

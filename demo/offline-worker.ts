@@ -71,15 +71,15 @@ async function page(request) {
   try {
     return await fetch(request);
   } catch (error) {
-    const kept = await caches.match(request, { ignoreSearch: true });
+    const kept = await caches.match(request, { ignoreSearch: true, ignoreVary: true });
     if (kept) return kept;
     throw error;
   }
 }
 
-/** Each part has its content in its name: it is kept as it is. */
+/** Each part has its content in its name: it is the same for whoever asks, whatever a server says it varies by. */
 async function part(request) {
-  const kept = await caches.match(request);
+  const kept = await caches.match(request, { ignoreVary: true });
   if (kept) return kept;
   const response = await fetch(request);
   if (response.ok) await (await caches.open(NAME)).put(request, response.clone());

@@ -55,6 +55,8 @@ const STATES: readonly (readonly [name: string, reach: (visit: DemoPage) => Prom
   [
     "after an error",
     async (visit) => {
+      await visit.page.keyboard.press("Escape");
+      await visit.page.getByRole("table", { name: "Used by this chat" }).waitFor({ state: "hidden" });
       await visit.say("Fail, please");
       await button(visit, "Try again").waitFor();
     },

@@ -64,7 +64,7 @@ const STATES: readonly (readonly [name: string, reach: (visit: DemoPage) => Prom
   [
     "in mid stream, with a message that waits",
     async (visit) => {
-      await visit.say("Write 3000 words");
+      await visit.say("Write 20000 words");
       await answers(visit).getByText("After 0 words").waitFor();
       await visit.say("And be brief");
       await visit.page.getByText("Next step", { exact: true }).waitFor();
@@ -121,9 +121,9 @@ test("a tool is allowed, a question answered, and a turn stopped by keyboard alo
   await press("Japanese");
   await visit.page.getByRole("cell", { name: "Matcha ice cream" }).waitFor();
   await idle(visit);
-  await visit.say("Write 3000 words");
+  await visit.say("Write 20000 words");
   await answers(visit).getByText("After 0 words").waitFor();
   await press("Stop");
   await visit.page.getByText("Stopped", { exact: true }).waitFor();
   expect(visit.errors).toEqual([]);
-});
+}, 120_000);

@@ -98,7 +98,12 @@ test("hostile output runs nothing, loads nothing from elsewhere, links to nothin
   const requested: string[] = [];
   page.on("request", (request) => requested.push(request.url()));
   page.on("dialog", (dialog) => requested.push(dialog.message()));
-  await connect(visit, failing({ body: chat({ content: text }) }));
+  // Too long for an address to hold.
+  const headers = { "access-control-allow-origin": "*", "access-control-allow-headers": "*" };
+  await page.route("http://hostile.example/**", (route) =>
+    route.fulfill({ headers, contentType: "text/event-stream", body: chat({ content: text }) }),
+  );
+  await connect(visit, "http://hostile.example/v1");
   const before = page.url();
   await visit.say("show me");
   await page.getByRole("article").getByText("The end of it").waitFor();

@@ -41,6 +41,8 @@ export async function startDemo(): Promise<Demo> {
   const outDir = mkdtempSync(join(tmpdir(), "turnloop-demo-"));
   const screenshots = join(tmpdir(), "turnloop-screenshots");
   const config = { mode: "demo", configFile: join(root, "vite.config.ts"), logLevel: "error" } as const;
+  // Tests run under another name: what is tested is what visitors get.
+  process.env["NODE_ENV"] = "production";
   await build({ ...config, build: { outDir, emptyOutDir: true } });
   const server = await preview({ ...config, build: { outDir }, preview: { host: "127.0.0.1", port: 0 } });
   const browser: Browser = await chromium.launch({ executablePath: ensureBrowser(), args: [...browserArgs] });

@@ -125,27 +125,28 @@ const id = z.string().check(z.minLength(1), z.maxLength(1024));
 const count = z.int().check(z.nonnegative());
 const fields = z.custom<object>((value) => typeof value === "object" && value !== null && !Array.isArray(value));
 
+/** An id may be any text, as it may here: what is no id of anything is refused by the verb, not by the wire. */
 const command = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal(["send", "steer", "inject"]),
-    id,
+    id: text,
     content: z.union([text, z.array(z.unknown())]),
     source: z.optional(fields),
     output: z.optional(fields),
   }),
-  z.object({ kind: z.literal("continue"), id, turn: count }),
-  z.object({ kind: z.literal("withdraw"), id, message: id }),
+  z.object({ kind: z.literal("continue"), id: text, turn: count }),
+  z.object({ kind: z.literal("withdraw"), id: text, message: text }),
   z.object({
     kind: z.literal("cancel"),
-    id,
+    id: text,
     reason: text,
     queue: z.literal(["drop", "keep"]),
     turn: z.optional(count),
-    messages: z.array(id),
+    messages: z.array(text),
   }),
-  z.object({ kind: z.literal("respond"), id, interaction: id, value: z.unknown() }),
-  z.object({ kind: z.literal("claim"), id, interaction: id }),
-  z.object({ kind: z.literal("configure"), id, patch: fields }),
+  z.object({ kind: z.literal("respond"), id: text, interaction: text, value: z.unknown() }),
+  z.object({ kind: z.literal("claim"), id: text, interaction: text }),
+  z.object({ kind: z.literal("configure"), id: text, patch: fields }),
 ]);
 
 const clientFrame = z.discriminatedUnion("type", [
@@ -187,8 +188,8 @@ const hostFrame = z.discriminatedUnion("type", [
     state: z.object({ status: z.literal(["idle", "running"]), durable: z.literal(["stored", "degraded"]) }),
   }),
   z.object({ type: z.literal("earlier"), session: id, base, events: z.array(z.unknown()) }),
-  z.object({ type: z.literal("done"), session: id, id, value: z.optional(z.unknown()) }),
-  z.object({ type: z.literal("refused"), session: id, id, error }),
+  z.object({ type: z.literal("done"), session: id, id: text, value: z.optional(z.unknown()) }),
+  z.object({ type: z.literal("refused"), session: id, id: text, error }),
   z.object({ type: z.literal("closed"), error, retry: z.boolean() }),
 ]);
 

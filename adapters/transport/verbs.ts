@@ -62,7 +62,7 @@ export function createVerbs({ outbox, newId, rights, checkAlive, isDisposed, see
 
     async withdraw(message) {
       check("drive");
-      return (await outbox.add({ kind: "withdraw", id: newId(), message })) === true;
+      return (await outbox.add({ kind: "withdraw", id: newId(), message: String(message) })) === true;
     },
 
     cancel(reason = "cancelled", { queue = "drop", id = newId() } = {}) {
@@ -78,12 +78,17 @@ export function createVerbs({ outbox, newId, rights, checkAlive, isDisposed, see
 
     async respond(interaction, value) {
       check("answer");
-      await outbox.add({ kind: "respond", id: newId(), interaction, value: jsonCopy<JsonValue>(value) });
+      await outbox.add({
+        kind: "respond",
+        id: newId(),
+        interaction: String(interaction),
+        value: jsonCopy<JsonValue>(value),
+      });
     },
 
     async claim(interaction) {
       check("answer");
-      await outbox.add({ kind: "claim", id: newId(), interaction });
+      await outbox.add({ kind: "claim", id: newId(), interaction: String(interaction) });
     },
 
     configure(patch) {

@@ -16,6 +16,8 @@ export function readPayments(): (event: SessionEvent) => Payment | undefined {
   let asked = "";
   /** What the attempt under way has told, until an event that counts it. */
   let told: Usage | undefined;
+  /** The step's last attempt has failed for good, and was counted: what is left of its answer tells its usage again. */
+  let failed = false;
   return (event) => {
     switch (event.type) {
       case "request/header":
@@ -27,14 +29,16 @@ export function readPayments(): (event: SessionEvent) => Payment | undefined {
       case "step/end": {
         const usage = told;
         told = undefined;
+        failed = false;
         return usage && { model: asked, usage };
       }
       case "request/failed":
         told = undefined;
+        failed = event.data.next !== "retry";
         return event.data.usage && { model: asked, usage: event.data.usage };
       case "assistant/message":
         told = undefined;
-        return event.data.usage && { model: event.data.model, usage: event.data.usage };
+        return failed ? undefined : event.data.usage && { model: event.data.model, usage: event.data.usage };
       case "model/aux":
         return event.data.usage && { model: event.data.model, usage: event.data.usage };
       default:

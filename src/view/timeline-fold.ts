@@ -68,6 +68,8 @@ export function createTimelineFold(): Fold<Timeline> {
   }
 
   function settled(at: SessionEvent, data: Data<"assistant/message">): void {
+    // What is left of an attempt that has failed for good, and has ended with that.
+    if (request?.state === "failed") return;
     const span = requestOf(at, data);
     if (data.model !== "") span.name = data.model;
     pay(span, data.usage);

@@ -1,5 +1,5 @@
 /** Adding up what a session used. */
-import { createHarness, usageOf } from "turnloop";
+import { createHarness, createTimeline, usageOf } from "turnloop";
 import { scriptedModel } from "turnloop/testing";
 import { expect, test } from "vitest";
 
@@ -68,4 +68,22 @@ test("what an answer had told when a cancel cut it off counts once, whether a pa
     expect(usageOf(agent.session).byModel).toEqual({ "lab/small": { input: 7 } });
     expect([...usageOf(agent.session).byTurn]).toEqual([[1, { input: 7 }]]);
   }
+});
+
+test("what is left of an answer that failed for good counts with its attempt, and not once more", async () => {
+  const half = { text: "half", usage: { input: 10, output: 1 } };
+  const harness = createHarness({ model: scriptedModel([{ ...half, error: { message: "broke" } }, half]) });
+  const { agent } = await harness.agents.open({ id: "chat" });
+  agent.send("a");
+  await agent.whenIdle();
+  expect(agent.session.events).toContainEqual(
+    expect.objectContaining({ type: "assistant/message", data: expect.objectContaining({ interrupted: true }) }),
+  );
+  expect(usageOf(agent.session).total).toEqual({ input: 10, output: 1 });
+  const [turn] = createTimeline(agent).getSnapshot().spans;
+  expect(turn!.usage).toEqual({ input: 10, output: 1 });
+  expect(turn!.children[0]!.children).toHaveLength(1);
+  agent.send("b");
+  await agent.whenIdle();
+  expect(usageOf(agent.session).total).toEqual({ input: 20, output: 2 });
 });

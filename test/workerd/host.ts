@@ -1,11 +1,14 @@
-/** A program that runs a worker in workerd until it is killed: `node host.ts <module> <folder of the databases>`. */
+/**
+ * A program that runs a worker in workerd until it is killed: `node host.ts <module> <folder of the databases> <class of
+ * its objects> <its OUTSIDE>`. Prints its address.
+ */
 import { readFileSync } from "node:fs";
 import { Miniflare } from "miniflare";
 
-/** The platform wants the worker as a default export. */
-const MAIN = `export { worker as default, Sessions } from "./worker.js";`;
+// The platform wants the worker as a default export.
+const [module, folder, name = "Sessions", outside = ""] = process.argv.slice(2) as [string, string, string?, string?];
+const MAIN = `export { worker as default, ${name} } from "./worker.js";`;
 
-const [module, folder] = process.argv.slice(2) as [string, string];
 process.env["WRANGLER_SEND_METRICS"] = "false";
 
 const miniflare = new Miniflare({
@@ -25,8 +28,11 @@ const miniflare = new Miniflare({
             "worker.js": { type: "esm", contents: readFileSync(module, "utf8") },
           },
         },
-        env: { SESSIONS: { type: "durable-object", worker: "sessions", exportName: "Sessions" } },
-        exports: { Sessions: { type: "durable-object", storage: "sqlite" } },
+        env: {
+          [name.toUpperCase()]: { type: "durable-object", worker: "sessions", exportName: name },
+          OUTSIDE: { type: "text", value: outside },
+        },
+        exports: { [name]: { type: "durable-object", storage: "sqlite" } },
       },
     },
   ],

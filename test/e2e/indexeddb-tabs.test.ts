@@ -40,22 +40,63 @@ test("a second tab is refused while the first one writes; when that is closed, i
   expect(await queuedIds(second)).toContain("said before");
 });
 
-test("a frozen tab is stolen from; thawed, it is told, and the log is the thief's", async () => {
-  const frozen = await talking(100);
-  await frozen.call("say", "said before");
-  // Only what nobody looks at is frozen.
-  const thief = await browser.open();
-  await eventually(async () => expect(await frozen.page.evaluate(() => document.hidden)).toBe(true));
-  await frozen.cdp.send("Page.setWebLifecycleState", { state: "frozen" });
+async function thaw({ cdp }: Tab<PageApi>): Promise<void> {
+  await cdp.send("Page.setWebLifecycleState", { state: "active" });
+}
+
+/**
+ * Freezes the page in its next append: before its transaction has read anything, or before it has written anything.
+ */
+async function freezeInAppend(tab: Tab<PageApi>, method: "get" | "put"): Promise<void> {
+  const appending = tab.page.waitForEvent("console", { predicate: (message) => message.text() === "appending" });
+  await tab.page.evaluate((name) => {
+    document.addEventListener("freeze", () => document.documentElement.setAttribute("frozen", ""));
+    const { prototype } = IDBObjectStore;
+    const real = prototype[name] as (...args: unknown[]) => IDBRequest;
+    prototype[name] = function (this: IDBObjectStore, ...args: unknown[]) {
+      if (this.transaction.mode === "readwrite") {
+        prototype[name] = real;
+        console.log("appending");
+        // As long as it takes to be frozen behind this task.
+        for (const end = performance.now() + 500; performance.now() < end;);
+      }
+      return real.apply(this, args);
+    };
+  }, method);
+  await appending;
+  await tab.cdp.send("Page.setWebLifecycleState", { state: "frozen" });
+  const isFrozen = await tab.page.evaluate(() => document.documentElement.hasAttribute("frozen"));
+  expect(isFrozen, "whether it is frozen").toBe(true);
+}
+
+/** The session is the thief's; the one that was frozen is told when it is thawed, and nothing was lost or written twice. */
+async function takeOver(thief: Tab<PageApi>, frozen: Tab<PageApi>): Promise<void> {
   expect(await thief.call("talk", "mine now", "steal")).toBe("ok");
   await thief.stored(frozen.acknowledged + 50);
-  await frozen.cdp.send("Page.setWebLifecycleState", { state: "active" });
+  const before = (await thief.call("read"))!;
+  await thaw(frozen);
   await eventually(async () => expect((await frozen.call("state")).durable).toBe("lost"));
-  const { acknowledged } = thief;
-  await thief.stored(acknowledged + 50);
+  await thief.stored(thief.acknowledged + 50);
   expect((await thief.call("state")).durable).not.toBe("lost");
-  const ids = await queuedIds(thief);
-  expect(ids.filter((id) => id === "said before")).toHaveLength(1);
+  expect((await queuedIds(thief)).filter((id) => id === "said before")).toHaveLength(1);
+  expect((await thief.call("read"))!.slice(0, before.length)).toEqual(before);
+}
+
+test("a frozen tab is stolen from, also in the middle of an append that the browser has; thawed, it is told, and the log is the thief's", async () => {
+  const frozen = await talking(100);
+  await frozen.call("say", "said before");
+  await freezeInAppend(frozen, "put");
+  const thief = await browser.open();
+  await takeOver(thief, frozen);
+  expect(await thief.call("told")).toEqual([]);
+});
+
+test("a tab that is frozen in the middle of a transaction gives it up: others write at once, and it is told when it is thawed", async () => {
+  const frozen = await talking(100);
+  await frozen.call("say", "said before");
+  await freezeInAppend(frozen, "get");
+  const thief = await browser.open();
+  await takeOver(thief, frozen);
 });
 
 test("without space the session is degraded, keeps its tail, and catches up when there is space again", async () => {

@@ -3,7 +3,7 @@ import { assemble } from "../model/assemble.ts";
 import type { ContentBlock, ModelChunk, Usage } from "../model/types.ts";
 import type { Log } from "./log.ts";
 import { openInteractions, unansweredCalls, type CallState } from "./state.ts";
-import { NOT_STARTED, OUTCOME_UNKNOWN, runsOf } from "./surface.ts";
+import { NOT_STARTED, OUTCOME_UNKNOWN, addToRuns, citesOf, type Run } from "./surface.ts";
 import type { Cite, SessionEventMap, TurnEndReason } from "./types.ts";
 
 /** A result as it goes into the log: the event's data without its place. */
@@ -121,14 +121,14 @@ export function chunksOfAttempt(log: Log): {
   cites: readonly Cite[];
 } {
   const chunks: ModelChunk[] = [];
-  const seqs: number[] = [];
+  const runs: Run[] = [];
   for (let seq = log.state.open!.step!.attemptSeq; seq < log.seq; seq += 1) {
     const event = log.at(seq)!;
     if (event.type !== "assistant/chunk") continue;
     chunks.push(event.data.chunk);
-    seqs.push(seq);
+    addToRuns(runs, seq);
   }
-  return { chunks, cites: runsOf(seqs) };
+  return { chunks, cites: citesOf(runs) };
 }
 
 /** For a call that the death of its host left without a result. */

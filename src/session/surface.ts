@@ -141,27 +141,26 @@ export function createSurface(): Surface {
 
     replaced(op) {
       const found = op === "append" ? undefined : range(...op.replace);
-      return (
-        found &&
-        runsOf(
-          nodes
-            .slice(found[0], found[1] + 1)
-            .map((node) => node.event.seq)
-            .toSorted((a, b) => a - b),
-        )
-      );
+      if (!found) return undefined;
+      const runs: Run[] = [];
+      const seqs = nodes.slice(found[0], found[1] + 1).map((node) => node.event.seq);
+      for (const seq of seqs.toSorted((a, b) => a - b)) addToRuns(runs, seq);
+      return citesOf(runs);
     },
   };
 }
 
-/** Seqs that rise, runs of neighbours as ranges. */
-export function runsOf(seqs: readonly number[]): readonly Cite[] {
-  const runs: [number, number][] = [];
-  for (const seq of seqs) {
-    const last = runs.at(-1);
-    if (last && last[1] === seq - 1) last[1] = seq;
-    else runs.push([seq, seq]);
-  }
+/** Neighbouring seqs: the first and the last of them. */
+export type Run = [first: number, last: number];
+
+/** For a `seq` above all that are in `runs`. */
+export function addToRuns(runs: Run[], seq: number): void {
+  const last = runs.at(-1);
+  if (last && last[1] === seq - 1) last[1] = seq;
+  else runs.push([seq, seq]);
+}
+
+export function citesOf(runs: readonly Run[]): readonly Cite[] {
   return Object.freeze(runs.map((run) => (run[0] === run[1] ? run[0] : Object.freeze(run))));
 }
 

@@ -99,7 +99,7 @@ for (const way of ways) {
         expect(scope.harness.models).toBe(harness.models);
         expect(scope.session).toBe(scope.agent.session);
         expect(Object.keys(scope).toSorted()).toEqual(
-          ["agent", "harness", "hooks", "prompt", "session", "tools", "use"].toSorted(),
+          ["agent", "harness", "hooks", "prompt", "session", "stop", "tools", "use"].toSorted(),
         );
       },
     });

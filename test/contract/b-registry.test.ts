@@ -195,7 +195,7 @@ local("#37 of the code there is reached what the contract names: no loop, no inb
     ..."TurnloopError addUsage clientTools createHarness defineTool jsonCopy jsonEqual".split(" "),
     ..."memoryStorage rebuildRequest run toolResult".split(" "),
     // views
-    ..."createTranscript eventsFromMessages fileBlock usageOf".split(" "),
+    ..."createTimeline createTranscript eventsFromMessages fileBlock requestChanges usageOf".split(" "),
     // plugins
     ..."approvals budget compaction fallback retry stallLimits standard subagents title toolTimeout".split(" "),
     ..."askUser outputTool repeatedCalls".split(" "),

@@ -97,6 +97,7 @@ test("a tab that is frozen in the middle of a transaction gives it up: others wr
   await freezeInAppend(frozen, "get");
   const thief = await browser.open();
   await takeOver(thief, frozen);
+  expect(await thief.call("told")).toEqual([]);
 });
 
 test("without space the session is degraded, keeps its tail, and catches up when there is space again", async () => {

@@ -6,23 +6,20 @@ import type {
   AgentFactory,
   AgentHandle,
   Agents,
-  AgentOptions,
   CreateAgentOptions,
+  ForkAgentOptions,
   LifecycleOptions,
   OpenAgentOptions,
-  ResumeAgentOptions,
 } from "../agent/types.ts";
 import { TurnloopError } from "../errors.ts";
 import { jsonEqual } from "../json.ts";
-import { requireModel } from "../model/registry.ts";
-import type { Archive } from "../storage/archive.ts";
 import { soonGranted } from "../storage/leases.ts";
 import { exists, notFound } from "../storage/stored.ts";
 import type { Ground } from "./build.ts";
-import { cutForFork } from "./fork.ts";
 import { createBirths } from "./births.ts";
-import { checkClaim, checkInterrupted, withLease } from "./claims.ts";
-import { begin, beginNow, type Begun, type Birth, type Owners } from "./lifecycle.ts";
+import { cutForFork } from "./fork.ts";
+import { beginNow, type Begun, type Birth, type Owners } from "./lifecycle.ts";
+import { checkId, checkOptions, createForeignMaker, createMaker, type Maker } from "./makers.ts";
 import { createSharing, type Make } from "./sharing.ts";
 
 export interface AgentService extends Agents {
@@ -30,122 +27,25 @@ export interface AgentService extends Agents {
   close(): Promise<void>;
 }
 
-/** What keeps others from a session while an agent is made of it. */
-type Place = Pick<Birth, "opening" | "lease">;
-
 export function createAgents(ground: Ground): AgentService {
-  const { hooks, models, newId, report, sessions } = ground;
+  const { hooks, newId, report, sessions } = ground;
   const registry: AgentRegistry = createRegistry(hooks);
   const sharing = createSharing();
   const owners: Owners = { registry, lives: new Map(), check: () => births.check() };
   const births = createBirths(owners);
+  const maker = createMaker(ground, owners, sharing.hold);
   let factory: AgentFactory | undefined;
   const made = new Set<AgentHandle>();
 
-  /** What a set factory makes ends with the harness; what comes too late ends at once. */
-  async function foreign(work: Stoppable, making: Promise<AgentHandle>): Promise<AgentHandle> {
-    const { agent, dispose } = await making;
-    const own: AgentHandle = {
-      agent,
-      dispose() {
-        made.delete(own);
-        return dispose();
-      },
-    };
-    made.add(own);
-    if (work.failure) await own.dispose();
-    work.check();
-    return own;
-  }
+  /** The one that makes what is asked for now, whatever is set meanwhile. */
+  const nextMaker = (): Maker => (factory ? createForeignMaker(factory, made) : maker);
 
-  /** Throws for options that can never work. */
-  function check(options: AgentOptions & LifecycleOptions & Pick<ResumeAgentOptions, "interrupted">): void {
-    if (options.model !== undefined) requireModel(models, options.model);
-    checkClaim(options);
-    checkInterrupted(options.interrupted);
-  }
-
-  function checkId(id: unknown): asserts id is string {
-    if (typeof id !== "string" || id === "")
-      throw new TurnloopError("INVALID_ID", "an agent needs an `id`: text that is not empty");
-  }
-
-  /** Nobody else begins or changes the session from here to the agent that is made of it. */
-  async function prepared<T>(
-    id: string,
+  async function born(
     options: LifecycleOptions,
-    work: Stoppable,
-    make: (place: Place) => Promise<T>,
-  ): Promise<T> {
-    const opening = sessions.opening(id, (error) => work.stop(error));
-    try {
-      return await withLease(sessions.leases, id, options, work, (lease) => make({ opening, lease }));
-    } finally {
-      opening.end();
-    }
-  }
-
-  /** What a new session begins with, checked. */
-  function newArchive({ id, meta, seed, parent }: CreateAgentOptions): Archive {
-    if (id !== undefined) checkId(id);
-    const events = sessions.seed(seed ?? []);
-    const header = sessions.header({
-      ...(id !== undefined && { id }),
-      meta,
-      parent,
-      ...(seed && { seedLength: events.length }),
-    });
-    if (registry.get(header.id)) throw exists(header.id);
-    return { header, events };
-  }
-
-  async function beginNew(archive: Archive, options: CreateAgentOptions, work: Stoppable, place: Place) {
-    const { id } = options;
-    if (id !== undefined && (await work.wait(sessions.isStored(id)))) throw exists(id);
-    return begin(ground, owners, { archive, stored: 0, source: "startup", options, work, ...place });
-  }
-
-  async function beginStored(options: ResumeAgentOptions, work: Stoppable, place: Place): Promise<Begun | undefined> {
-    const archive = await work.wait(sessions.read(options.id));
-    if (!archive) return undefined;
-    const stored = archive.events.length;
-    return begin(ground, owners, { archive, stored, source: "resume", options, work, ...place });
-  }
-
-  async function createNew(options: CreateAgentOptions, work: Stoppable): Promise<Begun> {
-    check(options);
-    const archive = newArchive(options);
-    const { id } = archive.header;
-    try {
-      return await prepared(id, options, work, (place) => beginNew(archive, options, work, place));
-    } catch (thrown) {
-      // Another `create` of the id was faster.
-      throw TurnloopError.is(thrown, "SESSION_LIVE") ? exists(id) : thrown;
-    }
-  }
-
-  async function resumeStored(options: ResumeAgentOptions, work: Stoppable): Promise<Begun | undefined> {
-    check(options);
-    return prepared(options.id, options, work, (place) => beginStored(options, work, place));
-  }
-
-  async function resumeOrCreate(options: OpenAgentOptions, work: Stoppable): Promise<Begun> {
-    const set = factory;
-    if (!set) {
-      return prepared(
-        options.id,
-        options,
-        work,
-        async (place) =>
-          (await beginStored(options, work, place)) ?? beginNew(newArchive(options), options, work, place),
-      );
-    }
-    try {
-      return await foreign(work, set.resume({ ...options, signal: work.signal }));
-    } catch (thrown) {
-      if (!TurnloopError.is(thrown, "SESSION_NOT_FOUND")) throw thrown;
-      return foreign(work, set.create({ ...options, signal: work.signal }));
-    }
+    make: (maker: Maker, work: Stoppable) => Promise<Begun>,
+  ): Promise<AgentHandle> {
+    const next = nextMaker();
+    return next.hold(await births.bear(options, (work) => make(next, work)));
   }
 
   /** Whoever opens a session without its context, such as a host that is asked for it, gets the harness's. */
@@ -153,6 +53,26 @@ export function createAgents(ground: Ground): AgentService {
     if (options.context !== undefined) return options;
     const context = await work.wait(Promise.resolve(options.id).then(ground.contextOf));
     return context === undefined ? options : { ...options, context };
+  }
+
+  /** What a new session begins with that goes on from another one's turn. */
+  async function cut(options: ForkAgentOptions, work: Stoppable): Promise<CreateAgentOptions> {
+    const { from, at, before, id, ...rest } = options;
+    if (id !== undefined && (registry.get(id) || (await work.wait(sessions.isStored(id))))) throw exists(id);
+    const live = sessions.live(from);
+    const source = live
+      ? { header: live.log.session.header, events: live.log.slice(0, live.log.seq) }
+      : await work.wait(sessions.read(from));
+    if (!source) throw notFound(from);
+    const seed = cutForFork(source.events, { at, before });
+    const { cwd } = source.header.meta;
+    return {
+      ...rest,
+      ...(id !== undefined && { id }),
+      ...(cwd !== undefined && { meta: { cwd } }),
+      seed,
+      parent: { id: from, seq: seed.length },
+    };
   }
 
   const agents: AgentService = {
@@ -164,12 +84,12 @@ export function createAgents(ground: Ground): AgentService {
 
     async open(options) {
       checkId(options?.id);
-      check(options);
+      checkOptions(ground, options);
       const { owner } = options;
       const make: Make = (shared) =>
         births.bear(
           { ...(owner && { owner }) },
-          async (work) => resumeOrCreate(ground.contextOf ? await withContext(options, work) : options, work),
+          async (work) => nextMaker().open(ground.contextOf ? await withContext(options, work) : options, work),
           shared,
         );
       for (;;) {
@@ -191,53 +111,22 @@ export function createAgents(ground: Ground): AgentService {
       }
     },
 
-    async create(options = {}) {
-      const set = factory;
-      if (!set) return sharing.hold(await births.bear(options, (work) => createNew(options, work)));
-      return births.bear(options, (work) => foreign(work, set.create({ ...options, signal: work.signal })));
-    },
+    create: async (options = {}) => born(options, (next, work) => next.create(options, work)),
 
     async resume(options) {
       checkId(options?.id);
       if (registry.get(options.id))
         throw new TurnloopError("SESSION_LIVE", `the session ${options.id} is live already; \`open\` joins it`);
-      const set = factory;
-      if (set) return births.bear(options, (work) => foreign(work, set.resume({ ...options, signal: work.signal })));
-      const begun = await births.bear(options, (work) => resumeStored(options, work));
-      if (!begun) throw notFound(options.id);
-      return sharing.hold(begun);
+      return born(options, (next, work) => next.resume(options, work));
     },
 
-    async fork({ from, at, before, id, ...options }) {
-      checkId(from);
-      const cut = async (work: Stoppable): Promise<CreateAgentOptions> => {
-        if (id !== undefined && (registry.get(id) || (await work.wait(sessions.isStored(id))))) throw exists(id);
-        const live = sessions.live(from);
-        const source = live
-          ? { header: live.log.session.header, events: live.log.slice(0, live.log.seq) }
-          : await work.wait(sessions.read(from));
-        if (!source) throw notFound(from);
-        const seed = cutForFork(source.events, { at, before });
-        const { cwd } = source.header.meta;
-        return {
-          ...options,
-          ...(id !== undefined && { id }),
-          ...(cwd !== undefined && { meta: { cwd } }),
-          seed,
-          parent: { id: from, seq: seed.length },
-        };
-      };
-      const set = factory;
-      if (set) {
-        return births.bear(options, async (work) =>
-          foreign(work, set.create({ ...(await cut(work)), signal: work.signal })),
-        );
-      }
-      return sharing.hold(await births.bear(options, async (work) => createNew(await cut(work), work)));
+    async fork(options) {
+      checkId(options?.from);
+      return born(options, async (next, work) => next.create(await cut(options, work), work));
     },
 
     start(options = {}) {
-      check(options);
+      checkOptions(ground, options);
       births.check();
       if (factory) {
         if (!factory.start)

@@ -2,7 +2,7 @@
 import { isParked } from "../session/parking.ts";
 import { resumeTurn } from "../session/resume.ts";
 import { queuedMessages } from "../session/state.ts";
-import { repair } from "../storage/live.ts";
+import { repair } from "../session/repair.ts";
 import type { Instance } from "../loop/instance.ts";
 import { writeWaiting } from "../loop/waiting.ts";
 

@@ -7,7 +7,7 @@ import { jsonCopy } from "../json.ts";
 import { blocksOf } from "../model/content.ts";
 import type { Message } from "../model/types.ts";
 import type { Composed } from "../prompt/prompt.ts";
-import { lastStep } from "../session/resume.ts";
+import { lastStep } from "../session/last-step.ts";
 import type { TurnEndReason } from "../session/types.ts";
 import { requestAnswer, type RequestParts } from "./request.ts";
 import { at, write, type Instance, type Turn } from "./instance.ts";

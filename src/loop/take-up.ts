@@ -1,6 +1,6 @@
 /** Where an open turn goes on: a fold of its log, whether it was parked or its host has died in it. */
 import { TurnloopError } from "../errors.ts";
-import { lastStep } from "../session/resume.ts";
+import { lastStep } from "../session/last-step.ts";
 import type { TurnEndReason } from "../session/types.ts";
 import { prepare, type Turn } from "./instance.ts";
 import { takenMessages } from "./prompts.ts";

@@ -3,7 +3,7 @@ import { assemble } from "../model/assemble.ts";
 import type { ContentBlock, ModelChunk, Usage } from "../model/types.ts";
 import type { Log } from "./log.ts";
 import { openInteractions, unansweredCalls, type CallState } from "./state.ts";
-import { NOT_STARTED, OUTCOME_UNKNOWN, addToRuns, citesOf, type Run } from "./surface.ts";
+import { addToRuns, citesOf, type Run } from "./surface.ts";
 import type { Cite, SessionEventMap, TurnEndReason } from "./types.ts";
 
 /** A result as it goes into the log: the event's data without its place. */
@@ -130,12 +130,6 @@ export function chunksOfAttempt(log: Log): {
   }
   return { chunks, cites: citesOf(runs) };
 }
-
-/** For a call that the death of its host left without a result. */
-export const afterDeath: Answer = (call) =>
-  call.starts === 0
-    ? failedResult("TOOL_NOT_STARTED", NOT_STARTED)
-    : failedResult("TOOL_OUTCOME_UNKNOWN", OUTCOME_UNKNOWN);
 
 /** A result that says why there is none. */
 export function failedResult(code: string, message: string): ResultData {

@@ -11,7 +11,7 @@ export interface Archive {
 }
 
 /** The header, then the events; each line ends with a line feed. */
-export function* toLines(header: SessionHeader, events: readonly SessionEvent[]): Generator<string> {
+export function* toLines({ header, events }: Archive): Generator<string> {
   yield `${JSON.stringify(header)}\n`;
   for (const event of events) yield `${JSON.stringify(event)}\n`;
 }

@@ -2,8 +2,6 @@
 import { TurnloopError, type Report } from "../errors.ts";
 import type { Dispatch } from "../hooks/hooks.ts";
 import { createLog, type Log } from "../session/log.ts";
-import { afterDeath, closeTurn } from "../session/close.ts";
-import { isParked } from "../session/parking.ts";
 import type { SessionEvent, SessionHeader, SessionSummary } from "../session/types.ts";
 import type { Clock } from "../scope.ts";
 import { createRecorder, PATIENCE_MS, type Recorder } from "./recorder.ts";
@@ -66,17 +64,6 @@ export function openLive(options: LiveOptions): LiveSession {
     },
   };
   return live;
-}
-
-/** Ends a turn that was cut short, unless it is parked. Adds nothing to the clock: the time is that of the last event. */
-export function repair(log: Log, idempotent: (tool: string) => boolean): void {
-  if (isParked(log.state, idempotent)) return;
-  const cancelled = log.state.open?.cancelled;
-  closeTurn(log, {
-    reason: cancelled === undefined ? { kind: "interrupted" } : { kind: "aborted", reason: cancelled },
-    answer: afterDeath,
-    time: log.at(log.seq - 1)?.time,
-  });
 }
 
 /** Nobody waits for a deaf listener. */

@@ -113,7 +113,7 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
       const events = log.slice(0, log.seq);
       return (async function* () {
         await recorder.flush();
-        yield* toLines(log.session.header, events);
+        yield* toLines({ header: log.session.header, events });
       })();
     },
 

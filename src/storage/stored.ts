@@ -1,12 +1,11 @@
 /** Sessions that rest in the storage: read, and changed without an agent, one change after another. */
 import { messageOf, TurnloopError } from "../errors.ts";
 import { checkHeader } from "../session/header.ts";
-import { queuedMessages } from "../session/state.ts";
 import type { SessionSummary } from "../session/types.ts";
+import { retitle, settleIn } from "./amend.ts";
 import { readStored, toLines, type Archive } from "./archive.ts";
 import type { Leases } from "./leases.ts";
-import { repair, type LiveSession } from "./live.ts";
-import { summaryOf } from "./summary.ts";
+import type { LiveSession } from "./live.ts";
 import type { SessionStorage } from "./types.ts";
 
 export interface StoredSessions {
@@ -54,7 +53,7 @@ export function createStored({ storage, leases, prepare, checkAtRest, idempotent
       change(id, async () => {
         const archive = await readNow(id);
         if (!archive) throw notFound(id);
-        await amend(archive, archive.events.length, ({ log }) => log.session.append("session/titled", { title }));
+        await retitle(prepare, archive, title);
       }),
 
     delete: (id) => change(id, () => guarded(() => storage.delete(id))),
@@ -62,7 +61,7 @@ export function createStored({ storage, leases, prepare, checkAtRest, idempotent
     async *export(id) {
       const archive = await stored.read(id);
       if (!archive) throw notFound(id);
-      yield* toLines(archive.header, archive.events);
+      yield* toLines(archive);
     },
 
     async atRest() {
@@ -73,11 +72,7 @@ export function createStored({ storage, leases, prepare, checkAtRest, idempotent
       const target = checkHeader({ ...header, ...(id !== undefined && { id }) });
       return change(target.id, async () => {
         if (await isStoredNow(target.id)) throw exists(target.id);
-        return amend({ header: target, events }, 0, ({ log }) => {
-          repair(log, idempotent);
-          const left = queuedMessages(log.state).map((entry) => entry.id);
-          if (!move && left.length > 0) log.write("inbox/dropped", { ids: Object.freeze(left), reason: "imported" });
-        });
+        return settleIn(prepare, { header: target, events }, { move, idempotent });
       });
     },
   };
@@ -110,18 +105,6 @@ export function createStored({ storage, leases, prepare, checkAtRest, idempotent
     const settled: Promise<void> = mine.then(forget, forget);
     changes.set(id, settled);
     return mine;
-  }
-
-  /** Opens a session for one change, and stores that. */
-  async function amend(archive: Archive, from: number, edit: (live: LiveSession) => unknown): Promise<SessionSummary> {
-    const live = prepare(archive, from);
-    try {
-      edit(live);
-      await live.recorder.settle();
-      return summaryOf(live.log);
-    } finally {
-      await live.close();
-    }
   }
 
   return stored;

@@ -4,7 +4,7 @@ import { createTranscript, TurnloopError, usageOf, type SessionEvent } from "tur
 import { expect, test } from "vitest";
 import { createLog, type Log } from "../../src/session/log.ts";
 import { checkEvent } from "../../src/session/shapes.ts";
-import { repair } from "../../src/storage/live.ts";
+import { repair } from "../../src/session/repair.ts";
 import {
   assistant,
   called,

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { cutForFork } from "../../src/life/fork.ts";
 import { createLog, type Log } from "../../src/session/log.ts";
 import { checkEvent } from "../../src/session/shapes.ts";
-import { repair } from "../../src/storage/live.ts";
+import { repair } from "../../src/session/repair.ts";
 import {
   assistant,
   called,

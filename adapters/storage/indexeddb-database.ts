@@ -72,6 +72,8 @@ interface Opening {
 export function createDatabase({ name, version, report, onUpgrade }: DatabaseOptions): Database {
   let opening: Opening | undefined;
   let paused: Promise<void> | undefined;
+  /** So often has what was under way been given up. */
+  let pauses = 0;
   const underWay = new Set<IDBPTransaction<Schema, Stores, IDBTransactionMode>>();
 
   function open(): Opening {
@@ -127,12 +129,14 @@ export function createDatabase({ name, version, report, onUpgrade }: DatabaseOpt
     try {
       for (let first = true; ; first = false) {
         await paused;
+        const before = pauses;
         const mine = (opening ??= open());
         const connection = await Promise.race([mine.connection, mine.blocked]);
         try {
           return await work(connection);
         } catch (thrown) {
-          if (paused) continue;
+          // The page may have been thawed before this is heard.
+          if (pauses > before) continue;
           if (!isClosed(thrown) || !first) throw thrown;
           if (opening === mine) opening = undefined;
         }
@@ -174,6 +178,7 @@ export function createDatabase({ name, version, report, onUpgrade }: DatabaseOpt
     pause() {
       const pausing = Promise.withResolvers<void>();
       paused = pausing.promise;
+      pauses += 1;
       for (const tx of underWay) abort(tx);
       return () => {
         if (paused === pausing.promise) paused = undefined;

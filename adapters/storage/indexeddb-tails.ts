@@ -32,6 +32,9 @@ export interface TailsOptions {
   readonly report: (diagnostic: Diagnostic) => void;
 }
 
+/** Frozen, a page runs no timer: one that still runs after this was not, or is not any more. */
+const THAWED_MS = 1000;
+
 export function createTails({ journal, claims, database, known, report }: TailsOptions): Tails {
   const underWay = new Map<string, SessionBatch>();
   const watched = new Map<string, () => SessionBatch | undefined>();
@@ -39,7 +42,7 @@ export function createTails({ journal, claims, database, known, report }: TailsO
   const completed = new Set<string>();
   let merged: Promise<void> | undefined;
   let listening: AbortController | undefined;
-  let unpause: (() => void) | undefined;
+  let thaw: (() => void) | undefined;
 
   /** Of a session that is lost, whoever writes behind holds nothing more; what was refused is still ours. */
   const tailOf = (id: string): SessionBatch | undefined => watched.get(id)?.() ?? underWay.get(id);
@@ -63,20 +66,22 @@ export function createTails({ journal, claims, database, known, report }: TailsO
     report({ code: "TAIL_NOT_KEPT", message });
   }
 
-  /** A page that was frozen, or has come back from the browser's cache, goes on by itself. */
-  function takeBack(): void {
-    for (const id of journal.takeBack()) completed.add(id);
-  }
-
   function freeze(): void {
     keep();
-    unpause ??= database.pause();
+    if (thaw) return;
+    const goOn = database.pause();
+    const timer = setTimeout(resume, THAWED_MS);
+    thaw = () => {
+      clearTimeout(timer);
+      goOn();
+    };
   }
 
+  /** A page that was frozen, or has come back from the browser's cache, goes on by itself; not every browser says so. */
   function resume(): void {
-    takeBack();
-    unpause?.();
-    unpause = undefined;
+    for (const id of journal.takeBack()) completed.add(id);
+    thaw?.();
+    thaw = undefined;
   }
 
   function listen(): void {
@@ -85,7 +90,7 @@ export function createTails({ journal, claims, database, known, report }: TailsO
     const { signal } = listening;
     const { document, navigator } = globalThis;
     globalThis.addEventListener?.("pagehide", keep, { signal });
-    globalThis.addEventListener?.("pageshow", takeBack, { signal });
+    globalThis.addEventListener?.("pageshow", resume, { signal });
     document?.addEventListener("freeze", freeze, { signal });
     document?.addEventListener("resume", resume, { signal });
     // May ask the user, and may never answer.
@@ -154,6 +159,8 @@ export function createTails({ journal, claims, database, known, report }: TailsO
     close() {
       listening?.abort();
       listening = undefined;
+      thaw?.();
+      thaw = undefined;
     },
   };
 }

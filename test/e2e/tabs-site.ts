@@ -76,7 +76,9 @@ export const accidents: Readonly<Record<string, Accident>> = {
   async "goes elsewhere and comes back"(tab, site, meanwhile) {
     await tab.page.goto("about:blank");
     await meanwhile();
-    await tab.page.goBack();
+    // A page from the browser's cache had its `load` long ago.
+    await tab.page.goBack({ waitUntil: "commit" });
+    await tab.page.waitForFunction(() => document.readyState === "complete");
     // Unless the browser has kept it as it was.
     if (!(await tab.call("state"))) await site.reopen(tab);
     return tab;

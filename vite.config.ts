@@ -24,8 +24,13 @@ const library: ViteUserConfig = {
       external: (id) => !id.startsWith(".") && !isAbsolute(id),
       output: {
         chunkFileNames: "shared/[name].js",
-        // To find and read a file takes longer than to parse it: the core is one. The types carry the comments.
-        codeSplitting: { groups: [{ name: "core", test: /\/src\/(?!index\.ts|core\.ts|testing\/|view\/|plugins\/)/ }] },
+        // To find and read a file takes longer than to parse it: the core is one, but for what is loaded on demand. The
+        // types carry the comments.
+        codeSplitting: {
+          groups: [
+            { name: "core", test: /\/src\/(?!index|core|testing\/|view\/|plugins\/|storage\/lines|life\/fork)/ },
+          ],
+        },
         comments: { legal: true, annotation: true, jsdoc: false },
       },
     },

@@ -30,3 +30,8 @@ function timeout(ms: number, signal: AbortSignal): Promise<void> {
     signal.addEventListener("abort", abort, { once: true });
   });
 }
+
+/** A number of milliseconds. */
+export function isDuration(value: unknown): value is number {
+  return Number.isFinite(value) && (value as number) >= 0;
+}

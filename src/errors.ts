@@ -60,6 +60,11 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
+/** What failed where no caller could be told, and of what. */
+export function failureOf(code: string, what: string, cause: unknown, sessionId?: string): Diagnostic {
+  return { code, message: `${what}: ${messageOf(cause)}`, cause, ...(sessionId !== undefined && { sessionId }) };
+}
+
 /** The same value if it is an Error; else a TurnloopError coded UNKNOWN that keeps it as its cause. */
 export function toError(thrown: unknown): Error {
   if (thrown instanceof Error) return thrown;

@@ -1,6 +1,6 @@
 /** Wires the services of a harness, and owns their lifetime. */
 import { systemClock } from "./clock.ts";
-import { messageOf, TurnloopError, type Diagnostic } from "./errors.ts";
+import { type Diagnostic, failureOf, TurnloopError } from "./errors.ts";
 import { createHooks } from "./hooks/hooks.ts";
 import type { Unregister } from "./hooks/types.ts";
 import { createAgents } from "./life/agents.ts";
@@ -38,19 +38,11 @@ export function createHarness(options: HarnessOptions = {}): Harness {
   }
 
   const hooks = createHooks(report);
-  const tools = createTools({ hooks, ...(options.toolOrder && { toolOrder: options.toolOrder }) });
+  const tools = createTools({ hooks, toolOrder: options.toolOrder });
   const prompt = createPrompt({ hooks, tools: { schemas: () => tools.ordered() } });
   const models = createModels(options.models);
   const { idempotent } = tools;
-  const sessions = createSessions({
-    storage,
-    clock,
-    newId,
-    report,
-    hooks,
-    idempotent,
-    ...(onSummary && { onSummary }),
-  });
+  const sessions = createSessions({ storage, clock, newId, report, hooks, idempotent, onSummary });
   const ground: Ground = {
     harness: () => harness,
     sessions,
@@ -101,7 +93,7 @@ export function createHarness(options: HarnessOptions = {}): Harness {
     try {
       await storage.close?.();
     } catch (cause) {
-      report({ code: "STORAGE_FAILED", message: `the storage failed to close: ${messageOf(cause)}`, cause });
+      report(failureOf("STORAGE_FAILED", "the storage failed to close", cause));
     }
   }
 

@@ -6,6 +6,31 @@ export type JsonValue = null | boolean | number | string | readonly JsonValue[] 
 /** A JSON Schema document, as data. */
 export type JsonSchema = { readonly [key: string]: unknown };
 
+/** An object or an array. */
+export function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+/** An object, and no array. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return isObject(value) && !Array.isArray(value);
+}
+
+/** Fields that may be undefined, as fields that may be absent. */
+type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+};
+
+/** A copy without the fields that are undefined: JSON has none. */
+export function defined<T extends object>(fields: T): Defined<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
+}
+
+/** A place in a row, or how many there are. */
+export function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
 /** Deeper than this no storage could take it. */
 const DEPTH = 1000;
 
@@ -79,12 +104,7 @@ function objectOf(source: object, place: Place, depth: number): Record<string, u
 /** `Object.prototype` of this realm or another. */
 function isRootPrototype(proto: unknown): boolean {
   if (proto === Object.prototype) return true;
-  return (
-    typeof proto === "object" &&
-    proto !== null &&
-    Object.getPrototypeOf(proto) === null &&
-    Object.hasOwn(proto, "hasOwnProperty")
-  );
+  return isObject(proto) && Object.getPrototypeOf(proto) === null && Object.hasOwn(proto, "hasOwnProperty");
 }
 
 function refuse(what: string, place: Place): never {
@@ -102,7 +122,7 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
   for (let pair = pairs.pop(); pair; pair = pairs.pop()) {
     const [left, right] = pair;
     if (left === right) continue;
-    if (typeof left !== "object" || typeof right !== "object" || left === null || right === null) return false;
+    if (!isObject(left) || !isObject(right)) return false;
     if (Array.isArray(left) !== Array.isArray(right)) return false;
     const keys = Object.keys(left);
     if (keys.length !== Object.keys(right).length) return false;

@@ -34,7 +34,7 @@ interface Connection {
 }
 
 function createExecutor(file: string): SqlExecutor {
-  let connection: Connection | undefined = connect(file);
+  let connection = connectUnlessBusy(file);
 
   function run({ sql, params }: SqlStatement): SqlRow[] {
     const { database, prepared } = (connection ??= connect(file));
@@ -79,17 +79,29 @@ function createExecutor(file: string): SqlExecutor {
   };
 }
 
+/** So that a file that cannot be opened is told at once; while others have it, the first use goes on trying. */
+function connectUnlessBusy(file: string): Connection | undefined {
+  try {
+    return connect(file);
+  } catch (thrown) {
+    if (isBusy(thrown)) return undefined;
+    throw thrown;
+  }
+}
+
+/** Throws STORAGE_FAILED; and what SQLite throws while another connection has the lock, as it does to make a file. */
 function connect(file: string): Connection {
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(file);
-    database.exec(`PRAGMA busy_timeout = ${PATIENCE_MS}`);
+    database.exec(`PRAGMA busy_timeout = ${BLOCKING_MS}`);
     const [mode] = database.prepare("PRAGMA journal_mode").all();
     if (mode?.["journal_mode"] !== "wal") database.exec("PRAGMA journal_mode = WAL");
-    database.exec(`PRAGMA synchronous = FULL; PRAGMA busy_timeout = ${BLOCKING_MS}`);
+    database.exec("PRAGMA synchronous = FULL");
     return { database, prepared: new Map() };
   } catch (cause) {
     database?.close();
+    if (isBusy(cause)) throw cause;
     throw new TurnloopError("STORAGE_FAILED", `the file ${file} cannot be opened: ${(cause as Error).message}`, {
       cause,
     });

@@ -107,11 +107,9 @@ export function createAgent({ live, options, scope, desk, newId, report, tell, f
     if (status === "disposed")
       throw new TurnloopError("AGENT_DISPOSED", `the agent ${session.id} is disposed; open it again`);
     if (recorder.lost)
-      throw new TurnloopError(
-        "READ_ONLY",
-        `the session ${session.id} is lost here: another writer has it, or the storage refuses it; open it again`,
-        { cause: recorder.lost },
-      );
+      throw new TurnloopError("READ_ONLY", `the session ${session.id} is lost here; open it again`, {
+        cause: recorder.lost,
+      });
   }
 
   function wakeUp(): void {

@@ -1,5 +1,5 @@
 /** Checks a value against plain JSON Schema: the part of it that people write to say what they want. */
-import { jsonEqual, type JsonSchema } from "../json.ts";
+import { isObject, isRecord, jsonEqual, type JsonSchema } from "../json.ts";
 
 /** So many schemas may be about the same part of the value; beyond that they go around in circles. */
 const DEEPEST = 16;
@@ -28,7 +28,7 @@ function check(schema: unknown, value: unknown, at: Place): void {
   if (schema === true || at.depth > DEEPEST) return;
   const bad = (what: string): void => at.tell(at.path === "" ? what : `${at.path}: ${what}`);
   if (schema === false) return bad("is not allowed");
-  if (!isObject(schema)) return;
+  if (!isRecord(schema)) return;
   const within = (part: unknown, inner: unknown, step = ""): void =>
     check(part, inner, { ...at, path: at.path + step, depth: step === "" ? at.depth + 1 : 0 });
   const fits = (part: unknown): boolean => {
@@ -54,7 +54,7 @@ function check(schema: unknown, value: unknown, at: Place): void {
   if (typeof value === "number") checkNumber(schema, value, bad);
   else if (typeof value === "string") checkText(schema, value, bad);
   else if (Array.isArray(value)) checkItems(schema, value, bad, within);
-  else if (isObject(value)) checkFields(schema, value, at.path, bad, within);
+  else if (isRecord(value)) checkFields(schema, value, at.path, bad, within);
 }
 
 type Bad = (what: string) => void;
@@ -95,7 +95,7 @@ function checkItems(schema: Fields, value: readonly unknown[], bad: Bad, within:
 }
 
 function checkFields(schema: Fields, value: Fields, path: string, bad: Bad, within: Within): void {
-  const properties = isObject(schema["properties"]) ? schema["properties"] : {};
+  const properties = isRecord(schema["properties"]) ? schema["properties"] : {};
   for (const name of list(schema["required"]))
     if (!Object.hasOwn(value, String(name))) bad(`lacks \`${String(name)}\``);
   for (const [name, inner] of Object.entries(value)) {
@@ -112,16 +112,12 @@ function isOfType(type: unknown, value: unknown): boolean {
     case "array":
       return Array.isArray(value);
     case "object":
-      return isObject(value);
+      return isRecord(value);
     case "integer":
       return Number.isInteger(value);
     default:
       return typeof value === type;
   }
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function list(value: unknown): readonly unknown[] {
@@ -134,7 +130,7 @@ function resolve(root: unknown, ref: string): unknown {
   let found = root;
   for (const step of ref.split("/").slice(1)) {
     const name = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
-    if (typeof found !== "object" || found === null || !Object.hasOwn(found, name)) return true;
+    if (!isObject(found) || !Object.hasOwn(found, name)) return true;
     found = (found as Fields)[name];
   }
   return found;

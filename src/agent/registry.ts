@@ -44,7 +44,7 @@ export function createRegistry(hooks: Dispatch): AgentRegistry {
     },
     enter(agent, owner) {
       if (live.has(agent.id))
-        throw new TurnloopError("SESSION_LIVE", `an agent ${agent.id} is live already; \`open\` joins it`);
+        throw new TurnloopError("SESSION_LIVE", `the session ${agent.id} is live already; \`open\` joins it`);
       const entry = { agent, owner };
       live.set(agent.id, entry);
       return () => {

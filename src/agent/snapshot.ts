@@ -1,5 +1,5 @@
 /** The snapshot of an agent: one frozen object until something in it changes. */
-import { messageOf, type Report } from "../errors.ts";
+import { failureOf, type Report } from "../errors.ts";
 import type { Interaction } from "../interaction/types.ts";
 import type { Log } from "../session/log.ts";
 import { isWaiting } from "../session/parking.ts";
@@ -58,7 +58,7 @@ export function createSnapshots(
         try {
           watcher();
         } catch (cause) {
-          report({ code: "LISTENER_FAILED", message: `a listener of the agent failed: ${messageOf(cause)}`, cause });
+          report(failureOf("LISTENER_FAILED", "a listener of the agent failed", cause));
         }
       }
     },

@@ -1,5 +1,5 @@
 /** Registering and dispatching hooks, in layers: an agent's listeners run beside the harness's. */
-import { messageOf, TurnloopError, type Report } from "../errors.ts";
+import { failureOf, type Report, TurnloopError } from "../errors.ts";
 import type { HookMap } from "./map.ts";
 import type {
   Awaitable,
@@ -96,7 +96,7 @@ export function createHooks(report: Report, parent?: Dispatch): Dispatch {
   }
 
   function failed(name: string, cause: unknown): void {
-    report({ code: "LISTENER_FAILED", message: `a listener of ${name} failed: ${messageOf(cause)}`, cause });
+    report(failureOf("LISTENER_FAILED", `a listener of ${name} failed`, cause));
   }
 
   const dispatch: Dispatch = {
@@ -125,7 +125,7 @@ export function createHooks(report: Report, parent?: Dispatch): Dispatch {
     },
 
     checkOpen() {
-      if (closed) throw new TurnloopError("SCOPE_CLOSED", "this layer is unwound; register on one that is alive");
+      if (closed) throw new TurnloopError("SCOPE_CLOSED", "this layer is unwound; nothing can be registered");
     },
 
     heard: (name) => listeners(name).length > 0,

@@ -1,12 +1,10 @@
 /** Answers to the interactions of the core, checked before they enter the log. */
 import { TurnloopError } from "../errors.ts";
-import type { JsonValue } from "../json.ts";
+import { isRecord, type JsonValue } from "../json.ts";
 
 /** Throws INVALID_ANSWER. A kind that a plugin has made up takes anything. */
 export function checkAnswer(kind: string, value: JsonValue): void {
-  const fields = (typeof value === "object" && value !== null && !Array.isArray(value) ? value : {}) as {
-    readonly [key: string]: JsonValue;
-  };
+  const fields: Readonly<Record<string, unknown>> = isRecord(value) ? value : {};
   if (kind === "approval") {
     const { decision, reason, remember } = fields;
     const isOne = decision === "allow" || decision === "deny";

@@ -1,7 +1,8 @@
 /** What waits for somebody outside the loop: asked, claimed and answered through the log. */
+import { isDuration } from "../clock.ts";
 import { TurnloopError, type Report } from "../errors.ts";
 import type { Dispatch } from "../hooks/hooks.ts";
-import { jsonCopy, type JsonValue } from "../json.ts";
+import { defined, jsonCopy, type JsonValue } from "../json.ts";
 import type { Agent } from "../agent/types.ts";
 import type { Clock } from "../scope.ts";
 import type { Log } from "../session/log.ts";
@@ -77,11 +78,7 @@ export function createDesk({
       waiting.delete(id);
       unwatch(id);
       if (known) {
-        hooks.emit("interaction/resolved", {
-          agent: agent(),
-          interaction: known.request,
-          ...(value !== undefined && { value }),
-        });
+        hooks.emit("interaction/resolved", defined({ agent: agent(), interaction: known.request, value }));
       }
     }
   });
@@ -92,7 +89,7 @@ export function createDesk({
     if (!hooks.heard("interaction/requested") && !watched()) {
       report({
         code: "INTERACTION_WAITING",
-        message: `the agent waits for an answer to ${id}, and nobody listens; subscribe to the agent and \`respond\`, or set \`interactive: false\``,
+        message: `nobody listens for ${id}, which the agent waits for; \`respond\` to it, or set \`interactive: false\``,
         sessionId: log.session.id,
       });
     }
@@ -138,7 +135,7 @@ export function createDesk({
     if (known && !known.resolved) return known;
     const outcome = log.state.resolved.get(id);
     if (outcome) {
-      throw new TurnloopError("INTERACTION_RESOLVED", `${id} has been ${outcome} already; the first answer counts`);
+      throw new TurnloopError("INTERACTION_RESOLVED", `${id} is ${outcome} already; the first answer counts`);
     }
     throw new TurnloopError("INTERACTION_NOT_FOUND", `nothing waits under the id ${id}: it was never asked`);
   }
@@ -147,17 +144,11 @@ export function createDesk({
     async ask({ id, kind, payload, callId, expiresInMs }) {
       let known = log.state.interactions.get(id);
       if (!known) {
-        if (expiresInMs !== undefined && !(Number.isFinite(expiresInMs) && expiresInMs >= 0)) {
+        if (expiresInMs !== undefined && !isDuration(expiresInMs)) {
           throw new TurnloopError("INVALID_CONTENT", "`expiresInMs` must be a number of milliseconds");
         }
         const expiresAt = expiresInMs === undefined ? undefined : Math.trunc(clock.now() + expiresInMs);
-        log.write("interaction/requested", {
-          id,
-          kind,
-          payload,
-          callId,
-          ...(expiresAt !== undefined && { expiresAt }),
-        });
+        log.write("interaction/requested", defined({ id, kind, payload, callId, expiresAt }));
         known = log.state.interactions.get(id)!;
       }
       const resolution = known.resolved ?? (await new Promise<Resolution>((resolve) => waiting.set(id, resolve)));

@@ -12,12 +12,11 @@ import type {
   OpenAgentOptions,
 } from "../agent/types.ts";
 import { TurnloopError } from "../errors.ts";
-import { jsonEqual } from "../json.ts";
+import { defined, jsonEqual } from "../json.ts";
 import { soonGranted } from "../storage/leases.ts";
 import { exists, notFound } from "../storage/stored.ts";
 import type { Ground } from "./build.ts";
 import { createBirths } from "./births.ts";
-import { cutForFork } from "./fork.ts";
 import { beginNow, type Begun, type Birth, type Owners } from "./lifecycle.ts";
 import { checkId, checkOptions, createForeignMaker, createMaker, type Maker } from "./makers.ts";
 import { createSharing, type Make } from "./sharing.ts";
@@ -64,12 +63,12 @@ export function createAgents(ground: Ground): AgentService {
       ? { header: live.log.session.header, events: live.log.slice(0, live.log.seq) }
       : await work.wait(sessions.read(from));
     if (!source) throw notFound(from);
+    const { cutForFork } = await work.wait(import("./fork.ts"));
     const seed = cutForFork(source.events, { at, before });
     const { cwd } = source.header.meta;
     return {
       ...rest,
-      ...(id !== undefined && { id }),
-      ...(cwd !== undefined && { meta: { cwd } }),
+      ...defined({ id, meta: cwd === undefined ? cwd : { cwd } }),
       seed,
       parent: { id: from, seq: seed.length },
     };
@@ -88,7 +87,7 @@ export function createAgents(ground: Ground): AgentService {
       const { owner } = options;
       const make: Make = (shared) =>
         births.bear(
-          { ...(owner && { owner }) },
+          defined({ owner }),
           async (work) => nextMaker().open(ground.contextOf ? await withContext(options, work) : options, work),
           shared,
         );
@@ -130,13 +129,10 @@ export function createAgents(ground: Ground): AgentService {
       births.check();
       if (factory) {
         if (!factory.start)
-          throw new TurnloopError(
-            "UNSUPPORTED",
-            "the factory that was set cannot start an agent at once; use `create`",
-          );
+          throw new TurnloopError("UNSUPPORTED", "the factory that was set cannot `start`; use `create`");
         return factory.start(options);
       }
-      const header = sessions.header({ id: newId(), ...(options.cwd !== undefined && { meta: { cwd: options.cwd } }) });
+      const header = sessions.header({ id: newId(), meta: defined({ cwd: options.cwd }) });
       const birth: Birth = {
         archive: { header, events: [] },
         stored: 0,
@@ -179,7 +175,7 @@ export function createAgents(ground: Ground): AgentService {
     if (!differs) return;
     report({
       code: "OPEN_JOINED",
-      message: `the agent ${agent.id} is live already, so the options of this \`open\` are ignored`,
+      message: `the agent ${agent.id} is live already; the options of this \`open\` are ignored`,
       sessionId: agent.id,
     });
   }

@@ -1,11 +1,11 @@
 /** Builds one agent in private: its layer of hooks, tools and prompt, its handle, and what its loop needs. */
 import { createAgent, type AgentCore } from "../agent/agent.ts";
 import type { Agent, AgentOptions } from "../agent/types.ts";
-import { messageOf, toError, type Report } from "../errors.ts";
+import { failureOf, type Report, toError } from "../errors.ts";
 import { createHooks, type Dispatch } from "../hooks/hooks.ts";
 import type { Unregister } from "../hooks/types.ts";
 import { createDesk, type Desk } from "../interaction/desk.ts";
-import { jsonCopy } from "../json.ts";
+import { defined, jsonCopy } from "../json.ts";
 import type { CallConfig, ModelRegistry } from "../model/types.ts";
 import { createPrompt, type PromptLayer } from "../prompt/prompt.ts";
 import type { AgentScope, Clock, Harness, Plugin } from "../scope.ts";
@@ -55,19 +55,11 @@ export function build(ground: Ground, archive: Archive, stored: number, options:
   const prompt = createPrompt({ hooks, tools: { schemas: () => tools.ordered() }, parent: ground.prompt });
   const live = ground.sessions.prepare(archive, stored, hooks);
   const { log, recorder } = live;
-  const agentOptions: AgentOptions = Object.freeze({
-    ...(options.model !== undefined && { model: options.model }),
-    ...(options.call !== undefined && { call: jsonCopy(options.call) }),
-    ...(options.context !== undefined && { context: options.context }),
-  });
+  const { model, call, context } = options;
+  const agentOptions: AgentOptions = Object.freeze(defined({ model, call: call && jsonCopy(call), context }));
 
   const tellError = (error: unknown): void => {
-    report({
-      code: "FLUSH_FAILED",
-      message: `the turn is not stored: ${messageOf(error)}`,
-      cause: error,
-      sessionId: agent.id,
-    });
+    report(failureOf("FLUSH_FAILED", "the turn is not stored", error, agent.id));
     hooks.emit("agent/error", { agent, turn: log.state.turn, step: 0, error: toError(error) });
   };
   const core: AgentCore = createAgent({
@@ -176,7 +168,7 @@ export function usePlugin<S extends Parameters<Plugin>[0]>(
     try {
       end?.();
     } catch (cause) {
-      report({ code: "PLUGIN_FAILED", message: `a plugin failed to unwind: ${messageOf(cause)}`, cause });
+      report(failureOf("PLUGIN_FAILED", "a plugin failed to unwind", cause));
     }
   };
   undo.add(off);

@@ -1,6 +1,7 @@
 /** The right to write a session, for as long as its agent lives; and the options that say how to come by it. */
 import type { Stoppable } from "../agent/stoppable.ts";
 import type { LifecycleOptions } from "../agent/types.ts";
+import { isDuration } from "../clock.ts";
 import { TurnloopError } from "../errors.ts";
 import type { Lease, Leases } from "../storage/leases.ts";
 
@@ -36,7 +37,7 @@ export async function withLease<T>(
 export function checkClaim({ claim, claimTimeoutMs }: LifecycleOptions): void {
   if (claim !== undefined && claim !== "fail" && claim !== "wait" && claim !== "steal")
     throw new TurnloopError("INVALID_OPTIONS", '`claim` must be "fail", "wait" or "steal"');
-  if (claimTimeoutMs !== undefined && !(Number.isFinite(claimTimeoutMs) && claimTimeoutMs >= 0))
+  if (claimTimeoutMs !== undefined && !isDuration(claimTimeoutMs))
     throw new TurnloopError("INVALID_OPTIONS", "`claimTimeoutMs` must be a number of milliseconds");
 }
 

@@ -1,6 +1,7 @@
 /** The agents that a harness starts by itself. */
 import type { Agents, DeclaredAgent } from "../agent/types.ts";
-import { messageOf, TurnloopError, type Report } from "../errors.ts";
+import { failureOf, type Report, TurnloopError } from "../errors.ts";
+import { defined } from "../json.ts";
 import type { HarnessOptions } from "../scope.ts";
 
 /** Resolves when all are live or have failed; a failure is reported, and stops none of the others. */
@@ -11,7 +12,7 @@ export async function startDeclared(agents: Agents, options: HarnessOptions, rep
         await start(agents, declared, options);
       } catch (cause) {
         const code = TurnloopError.is(cause, "SESSION_NOT_FOUND") ? "SESSION_NOT_FOUND" : "AGENT_NOT_STARTED";
-        report({ code, message: `the agent ${declared.id} could not be started: ${messageOf(cause)}`, cause });
+        report(failureOf(code, `the agent ${declared.id} could not be started`, cause));
       }
     }),
   );
@@ -24,12 +25,10 @@ async function start(
 ): Promise<void> {
   const newId = options.newId ?? (() => crypto.randomUUID());
   const id = sessionId ?? resumeSessionId ?? `${label}-session-${newId()}`;
-  const common = { id, ...(model !== undefined && { model }) };
   if (resumeSessionId === undefined) {
     // It asks for the context by itself.
-    await agents.open({ ...common, ...(cwd !== undefined && { meta: { cwd } }) });
+    await agents.open(defined({ id, model, meta: cwd === undefined ? cwd : { cwd } }));
   } else {
-    const context = await options.context?.(id);
-    await agents.resume({ ...common, ...(context !== undefined && { context }) });
+    await agents.resume(defined({ id, model, context: await options.context?.(id) }));
   }
 }

@@ -1,4 +1,4 @@
-/** Where a fork may cut a history: between turns. */
+/** Where a fork may cut a history: between turns. Loaded with the first of them. */
 import { TurnloopError } from "../errors.ts";
 import type { SessionEvent } from "../session/types.ts";
 

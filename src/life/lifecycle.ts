@@ -2,7 +2,7 @@
 import type { Agent, AgentHandle, AgentOptions, LifecycleOptions, ResumeAgentOptions } from "../agent/types.ts";
 import type { AgentRegistry } from "../agent/registry.ts";
 import type { Stoppable } from "../agent/stoppable.ts";
-import { messageOf, TurnloopError } from "../errors.ts";
+import { failureOf, messageOf, TurnloopError } from "../errors.ts";
 import { takenOver, type Lease } from "../storage/leases.ts";
 import type { Opening } from "../storage/sessions.ts";
 import type { Archive } from "../storage/archive.ts";
@@ -137,12 +137,7 @@ function createLife(
       const begun = Promise.resolve(instance).then(drive);
       running = begun.catch((cause: unknown) => {
         core.ended();
-        ground.report({
-          code: "LOOP_FAILED",
-          message: `the loop has ended: ${messageOf(cause)}`,
-          cause,
-          sessionId: agent.id,
-        });
+        ground.report(failureOf("LOOP_FAILED", "the loop has ended", cause, agent.id));
       });
       instance.desk.reopen();
     },

@@ -10,6 +10,7 @@ import type {
   ResumeAgentOptions,
 } from "../agent/types.ts";
 import { TurnloopError } from "../errors.ts";
+import { defined } from "../json.ts";
 import { requireModel } from "../model/registry.ts";
 import type { Archive } from "../storage/archive.ts";
 import { exists, notFound } from "../storage/stored.ts";
@@ -69,12 +70,7 @@ export function createMaker(ground: Ground, owners: Owners, hold: Maker["hold"])
   function newArchive({ id, meta, seed, parent }: CreateAgentOptions): Archive {
     if (id !== undefined) checkId(id);
     const events = sessions.seed(seed ?? []);
-    const header = sessions.header({
-      ...(id !== undefined && { id }),
-      meta,
-      parent,
-      ...(seed && { seedLength: events.length }),
-    });
+    const header = sessions.header(defined({ id, meta, parent, seedLength: seed && events.length }));
     if (owners.registry.get(header.id)) throw exists(header.id);
     return { header, events };
   }

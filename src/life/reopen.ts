@@ -25,7 +25,7 @@ export function reopen({ core, log, report, tools, agent }: Instance, interrupte
       log.write("inbox/dropped", { ids: Object.freeze([id]), reason: "cut short" });
       report({
         code: "MESSAGE_DROPPED",
-        message: `the message ${id} was cut short ${CUT_SHORT} times and is dropped; send it again to try once more`,
+        message: `the message ${id} was cut short ${CUT_SHORT} times and is dropped; send it again`,
         sessionId: agent.id,
       });
     }

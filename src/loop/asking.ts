@@ -2,7 +2,7 @@
 import { TurnloopError } from "../errors.ts";
 import type { Question, Resolution } from "../interaction/desk.ts";
 import type { ApprovalAnswer, ClientToolAnswer } from "../interaction/types.ts";
-import type { JsonValue } from "../json.ts";
+import { defined, type JsonValue } from "../json.ts";
 import { failedResult } from "../session/close.ts";
 import type { CallState } from "../session/state.ts";
 import { OUTCOME_UNKNOWN } from "../session/surface.ts";
@@ -23,11 +23,8 @@ export async function approve(
 ): Promise<string | undefined> {
   const { callId, name: tool, arguments: args } = block;
   if (!turn.instance.interactive) return `${reason ?? "the call needs an approval"}, and there is nobody to ask`;
-  const payload = Object.freeze({
-    tool,
-    arguments: args,
-    ...(reason !== undefined && { reason: String(reason).toWellFormed() }),
-  });
+  const said = reason === undefined ? reason : String(reason).toWellFormed();
+  const payload = Object.freeze(defined({ tool, arguments: args, reason: said }));
   const { outcome, value } = await ask(turn, {
     id: `${callId}/approval`,
     kind: "approval",
@@ -38,9 +35,7 @@ export async function approve(
   switch (outcome) {
     case "answered": {
       const answer = value as ApprovalAnswer;
-      return answer.decision === "allow"
-        ? undefined
-        : (answer.reason ?? "the person who was asked has rejected the call");
+      return answer.decision === "allow" ? undefined : (answer.reason ?? "the person has rejected the call");
     }
     case "expired":
       return "nobody has approved the call in time";

@@ -2,7 +2,7 @@
 import type { Activity } from "../agent/activity.ts";
 import type { AgentCore } from "../agent/agent.ts";
 import type { Agent } from "../agent/types.ts";
-import { messageOf, type Report } from "../errors.ts";
+import { failureOf, type Report } from "../errors.ts";
 import type { Dispatch } from "../hooks/hooks.ts";
 import type { AtTurn } from "../hooks/map.ts";
 import type { Desk } from "../interaction/desk.ts";
@@ -82,8 +82,7 @@ export async function prepare({ instance, activity, number: turn }: Turn): Promi
     await activity.wait(hooks.parallel("agent/turn-start", { agent, turn, signal: activity.signal }));
   } catch (cause) {
     activity.check();
-    const message = `a listener of agent/turn-start failed: ${messageOf(cause)}`;
-    report({ code: "LISTENER_FAILED", message, cause, sessionId: agent.id });
+    report(failureOf("LISTENER_FAILED", "a listener of agent/turn-start failed", cause, agent.id));
   }
 }
 

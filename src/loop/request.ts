@@ -1,7 +1,8 @@
 /** A model's answer to one step: the request, its attempts, and the message that stands in the log at the end. */
+import { isDuration } from "../clock.ts";
 import { errorData, TurnloopError } from "../errors.ts";
 import type { RequestErrorDecision } from "../hooks/map.ts";
-import { jsonCopy, jsonEqual } from "../json.ts";
+import { defined, jsonCopy, jsonEqual } from "../json.ts";
 import { assemble, type AssembledBlock } from "../model/assemble.ts";
 import { answerBlocksOf } from "../model/content.ts";
 import { requireModel } from "../model/registry.ts";
@@ -71,7 +72,7 @@ function writeHeader(turn: Turn, parts: RequestParts & { readonly config: CallCo
   if (typeof config?.model !== "string" || config.model === "") {
     throw new TurnloopError(
       "NO_MODEL",
-      `the agent ${agent.id} has no model; give one to createHarness or to the agent, or answer agent/request with one`,
+      `the agent ${agent.id} has no model; give one to createHarness or to the agent`,
     );
   }
   const modelId = requireModel(models, config.model).id;
@@ -106,15 +107,12 @@ async function decide(turn: Turn, failure: RequestFailure, config: CallConfig): 
   const usage = chunks.findLast((chunk) => chunk.type === "usage")?.usage;
   const close = (decision: RequestErrorDecision): void => {
     const afterMs = decision.kind === "retry" ? decision.afterMs : undefined;
-    write(turn, "request/failed", {
-      turn: turn.number,
-      step: log.state.open!.step!.number,
-      attempt,
-      error,
-      ...(usage && { usage }),
-      next: decision.kind,
-      ...(afterMs !== undefined && { afterMs }),
-    });
+    const { number: step } = log.state.open!.step!;
+    write(
+      turn,
+      "request/failed",
+      defined({ turn: turn.number, step, attempt, error, usage, next: decision.kind, afterMs }),
+    );
   };
   let decision: RequestErrorDecision;
   try {
@@ -136,7 +134,7 @@ function checkDecision(decision: RequestErrorDecision): RequestErrorDecision {
     throw invalid("agent/request-error must answer fail, retry or new-step");
   }
   const afterMs = decision.kind === "retry" ? decision.afterMs : undefined;
-  if (afterMs !== undefined && !(Number.isFinite(afterMs) && afterMs >= 0)) {
+  if (afterMs !== undefined && !isDuration(afterMs)) {
     throw invalid("`afterMs` of a retry must be a number of milliseconds");
   }
   return decision;

@@ -1,5 +1,6 @@
 /** Where an open turn goes on: a fold of its log, whether it was parked or its host has died in it. */
 import { TurnloopError } from "../errors.ts";
+import { defined } from "../json.ts";
 import { lastStep } from "../session/last-step.ts";
 import type { TurnEndReason } from "../session/types.ts";
 import { prepare, type Turn } from "./instance.ts";
@@ -23,7 +24,7 @@ export async function takeUp(turn: Turn): Promise<TurnEndReason | undefined> {
   const { settled, called, steered, failed } = lastStep(log)!;
   if (failed) {
     const { step, error } = failed.data;
-    return { kind: "error", step, message: error.message, ...(error.code !== undefined && { code: error.code }) };
+    return defined({ kind: "error" as const, step, message: error.message, code: error.code });
   }
   return settled ? conclude(turn, called || steered) : undefined;
 }
@@ -37,10 +38,8 @@ async function markStored({ activity, instance }: Turn): Promise<void> {
     await activity.wait(recorder.settle());
   } catch (cause) {
     activity.check();
-    throw new TurnloopError(
-      "STORAGE_UNAVAILABLE",
-      "the storage does not answer, so the turn is not resumed: a crash could not be told from another",
-      { cause },
-    );
+    throw new TurnloopError("STORAGE_UNAVAILABLE", "the storage does not answer, so the turn is not resumed", {
+      cause,
+    });
   }
 }

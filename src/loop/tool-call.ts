@@ -73,10 +73,7 @@ async function perform(
     await answeredOnce(turn, call);
   }
   if (!(await started(turn, call, tool))) {
-    turn.fatal = new TurnloopError(
-      "STORAGE_UNAVAILABLE",
-      "the storage does not answer, so no tool may start: what it did could not be told after a crash",
-    );
+    turn.fatal = new TurnloopError("STORAGE_UNAVAILABLE", "the storage does not answer, so no tool may start");
     // What waits for a person would hold up the end of the turn.
     instance.desk.cancel();
     return errorOutcome(turn.fatal);

@@ -1,6 +1,7 @@
 /** A turn: takes what is queued, and runs steps until nothing wants another. */
 import type { Activity } from "../agent/activity.ts";
 import { errorData, toError, TurnloopError } from "../errors.ts";
+import { defined } from "../json.ts";
 import { closeTurn } from "../session/close.ts";
 import { isParked } from "../session/parking.ts";
 import type { TurnEndReason } from "../session/types.ts";
@@ -58,7 +59,7 @@ function endOf(turn: Turn, thrown: unknown): TurnEndReason {
   const error = toError(stopped?.kind === "failed" ? stopped.error : thrown);
   const { message, code } = errorData(error);
   const { step } = at(turn);
-  const reason: TurnEndReason = { kind: "error", step, message, ...(code !== undefined && { code }) };
+  const reason: TurnEndReason = defined({ kind: "error" as const, step, message, code });
   turn.instance.hooks.emit("agent/error", { agent: turn.instance.agent, turn: turn.number, step, error });
   return reason;
 }

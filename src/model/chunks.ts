@@ -1,6 +1,6 @@
 /** Chunks from a model, checked and detached, so that they can enter the log. */
 import { TurnloopError } from "../errors.ts";
-import { jsonCopy } from "../json.ts";
+import { isCount, isObject, jsonCopy } from "../json.ts";
 import { answerBlocksOf } from "./content.ts";
 import type { ModelChunk } from "./types.ts";
 
@@ -9,7 +9,7 @@ export function chunkOf(raw: ModelChunk): ModelChunk {
   // Nearly all chunks are plain deltas: these are copied by hand.
   if (raw?.type === "delta" && raw.id === undefined && raw.name === undefined) {
     const { index, text } = raw;
-    if (isIndex(index) && typeof text === "string") return Object.freeze({ type: "delta", index, text });
+    if (isCount(index) && typeof text === "string") return Object.freeze({ type: "delta", index, text });
   }
   const chunk = copyOf(raw);
   checkChunk(chunk);
@@ -21,12 +21,12 @@ export function checkChunk(chunk: ModelChunk): void {
   const { type } = chunk;
   switch (type) {
     case "delta":
-      if (!isIndex(chunk.index) || typeof chunk.text !== "string" || !isText(chunk.id) || !isText(chunk.name)) {
+      if (!isCount(chunk.index) || typeof chunk.text !== "string" || !isText(chunk.id) || !isText(chunk.name)) {
         throw malformed("a delta needs an `index` and a `text`");
       }
       return;
     case "block-start":
-      if (!isIndex(chunk.index) || typeof chunk.block?.type !== "string") {
+      if (!isCount(chunk.index) || typeof chunk.block?.type !== "string") {
         throw malformed("a block-start needs an `index` and a `block`");
       }
       if (chunk.block.type === "tool-call" && !(isText(chunk.block.id) && isText(chunk.block.name))) {
@@ -34,11 +34,11 @@ export function checkChunk(chunk: ModelChunk): void {
       }
       return;
     case "block-end":
-      if (!isIndex(chunk.index)) throw malformed("a block-end needs an `index`");
+      if (!isCount(chunk.index)) throw malformed("a block-end needs an `index`");
       if (chunk.block !== undefined) checkBlock(chunk.block);
       return;
     case "usage":
-      if (typeof chunk.usage !== "object" || chunk.usage === null) throw malformed("a usage chunk needs its `usage`");
+      if (!isObject(chunk.usage)) throw malformed("a usage chunk needs its `usage`");
       return;
     case "finish":
       if (typeof chunk.reason?.kind !== "string") throw malformed("a finish chunk needs its `reason`");
@@ -55,7 +55,7 @@ function isText(value: unknown): boolean {
 function copyOf(raw: ModelChunk): ModelChunk {
   try {
     const copy = jsonCopy(raw);
-    if (typeof copy === "object" && copy !== null) return copy;
+    if (isObject(copy)) return copy;
   } catch (cause) {
     throw malformed((cause as Error).message, cause);
   }
@@ -71,10 +71,6 @@ function checkBlock(block: object): void {
   }
 }
 
-function isIndex(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
 function malformed(message: string, cause?: unknown): TurnloopError {
-  return new TurnloopError("MALFORMED_CHUNK", `the model streamed something else than chunks: ${message}`, { cause });
+  return new TurnloopError("MALFORMED_CHUNK", `the model streamed no chunks: ${message}`, { cause });
 }

@@ -1,6 +1,6 @@
 /** What comes in as content, as the log keeps it. */
 import { TurnloopError } from "../errors.ts";
-import { jsonCopy } from "../json.ts";
+import { isObject, jsonCopy } from "../json.ts";
 import type { ContentBlock, ContentInput, MessageSource } from "./types.ts";
 
 /** What a block of each type must hold besides its type, as text. */
@@ -59,8 +59,7 @@ function checkBlock(block: unknown): void {
 export function sourceOf(source: MessageSource | undefined): MessageSource {
   if (source === undefined) return USER;
   const copy = jsonCopy(source);
-  if (typeof copy !== "object" || copy === null || typeof copy.kind !== "string")
-    throw invalid("a source needs a `kind`");
+  if (!isObject(copy) || typeof copy.kind !== "string") throw invalid("a source needs a `kind`");
   return copy;
 }
 

@@ -1,5 +1,7 @@
 /** The models that a harness can route to, by name. */
 import { TurnloopError } from "../errors.ts";
+import { enter } from "../hooks/entries.ts";
+import { isObject } from "../json.ts";
 import type { Model, ModelRegistry } from "./types.ts";
 
 /** Throws INVALID_MODEL for an entry that is no model. */
@@ -9,18 +11,7 @@ export function createModels(initial: Readonly<Record<string, Model>> = {}): Mod
   const registry: ModelRegistry = {
     register(name, model) {
       checkModel(name, model);
-      if (routes.has(name)) {
-        throw new TurnloopError(
-          "DUPLICATE_ADAPTER",
-          `a model is already registered as "${name}"; unregister it first, or choose another name`,
-        );
-      }
-      const entry = { model };
-      routes.set(name, entry);
-      return () => {
-        // Only what this call has entered: the name may have been taken again since.
-        if (routes.get(name) === entry) routes.delete(name);
-      };
+      return enter(routes, name, { model }, "DUPLICATE_ADAPTER", "a model");
     },
     get: (name) => routes.get(name)?.model,
     names: () => [...routes.keys()],
@@ -34,11 +25,11 @@ function checkModel(name: unknown, model: unknown): void {
   if (typeof name !== "string" || name === "") {
     throw new TurnloopError("INVALID_MODEL", "the name of a model must be text that is not empty");
   }
-  const { id, stream } = (typeof model === "object" && model !== null ? model : {}) as Partial<Model>;
+  const { id, stream } = (isObject(model) ? model : {}) as Partial<Model>;
   if (typeof id !== "string" || id === "" || typeof stream !== "function") {
     throw new TurnloopError(
       "INVALID_MODEL",
-      `"${name}" is no model: it needs an id and a stream function; wrap a model of the AI SDK with aiSdkModel()`,
+      `"${name}" is no model: it needs an id and a stream function, as aiSdkModel() makes`,
     );
   }
 }

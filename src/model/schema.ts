@@ -2,7 +2,7 @@
 import { messageOf, TurnloopError } from "../errors.ts";
 import { isThenable } from "../hooks/hooks.ts";
 import type { Awaitable } from "../hooks/types.ts";
-import { jsonCopy, type JsonSchema } from "../json.ts";
+import { isObject, isRecord, jsonCopy, type JsonSchema } from "../json.ts";
 
 export type Validation =
   | { readonly ok: true; readonly value: unknown }
@@ -50,7 +50,7 @@ export function validatorOf(given: unknown): InputCheck["validate"] | undefined 
 }
 
 function standardOf(schema: unknown): Standard | undefined {
-  if ((typeof schema !== "object" && typeof schema !== "function") || schema === null) return undefined;
+  if (!isObject(schema) && typeof schema !== "function") return undefined;
   return (schema as { "~standard"?: Standard })["~standard"];
 }
 
@@ -73,8 +73,8 @@ function plainSchema(schema: unknown): JsonSchema {
   } catch (cause) {
     throw invalid(`it is not plain JSON: ${messageOf(cause)}`, cause);
   }
-  if (typeof copy !== "object" || copy === null || Array.isArray(copy)) {
-    throw invalid("give JSON Schema, or a schema that implements Standard JSON Schema, such as zod's");
+  if (!isRecord(copy)) {
+    throw invalid("give JSON Schema, or a schema of a library with Standard JSON Schema");
   }
   const { $schema: _dialect, ...parameters } = copy as { $schema?: unknown };
   return jsonCopy(parameters);
@@ -110,7 +110,7 @@ function verdictOf(answer: unknown): Validation {
 function describe(issue: unknown): string {
   const { path = [], message } = issue as { path?: readonly unknown[] | undefined; message?: unknown };
   const place = path.reduce<string>((before, segment) => {
-    const key = typeof segment === "object" && segment !== null ? (segment as { key?: unknown }).key : segment;
+    const key = isObject(segment) ? (segment as { key?: unknown }).key : segment;
     if (typeof key === "number") return `${before}[${key}]`;
     return before === "" ? String(key) : `${before}.${String(key)}`;
   }, "");

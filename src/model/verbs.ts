@@ -1,6 +1,6 @@
 /** What the verbs of an agent are given besides plain content, checked: the same for one that runs here or elsewhere. */
 import { TurnloopError } from "../errors.ts";
-import { jsonCopy, type JsonSchema } from "../json.ts";
+import { isRecord, jsonCopy, type JsonSchema } from "../json.ts";
 import { contentOf } from "./content.ts";
 import type { CallConfig, ContentBlock, ContentInput } from "./types.ts";
 
@@ -18,15 +18,14 @@ const SAYABLE: ReadonlySet<string> = new Set(["text", "file", "source"]);
 /** The schema that a message asks for, detached and frozen. Throws INVALID_CONTENT. */
 export function outputSchemaOf(schema: JsonSchema): JsonSchema {
   const copy = jsonCopy(schema);
-  if (typeof copy === "object" && copy !== null && !Array.isArray(copy)) return copy;
+  if (isRecord(copy)) return copy;
   throw invalid("`output` takes a JSON Schema");
 }
 
 /** What `configure` is given, detached and frozen. Throws INVALID_CONTENT. */
 export function configPatchOf(patch: Partial<CallConfig>): Partial<CallConfig> {
   const copy = jsonCopy(patch);
-  if (typeof copy !== "object" || copy === null || Array.isArray(copy))
-    throw invalid("configure takes the fields of a call's configuration");
+  if (!isRecord(copy)) throw invalid("configure takes the fields of a call's configuration");
   if (copy.model !== undefined && (typeof copy.model !== "string" || copy.model === ""))
     throw invalid("`model` must name a route");
   return copy;

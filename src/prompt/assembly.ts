@@ -1,6 +1,6 @@
 /** Checking what the `prompt/assemble` hook answered: it is believed, but only in the right shape. */
 import { TurnloopError } from "../errors.ts";
-import { jsonCopy } from "../json.ts";
+import { isRecord, jsonCopy } from "../json.ts";
 import type { ToolSchema } from "../model/types.ts";
 import type { PromptAssembly, PromptSection } from "./types.ts";
 
@@ -59,8 +59,8 @@ function checkVariables(variables: unknown): PromptAssembly["variables"] {
 }
 
 function asRecord(value: unknown, what: string): Record<string, unknown> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid(`${what} must be an object`);
-  return value as Record<string, unknown>;
+  if (!isRecord(value)) throw invalid(`${what} must be an object`);
+  return value;
 }
 
 function invalid(what: string, cause?: unknown): TurnloopError {

@@ -1,7 +1,9 @@
 /** A layer of the system prompt: registering its parts, assembling them for a step, rendering the text. */
+import { isObject } from "../json.ts";
 import { messageOf, TurnloopError } from "../errors.ts";
+import { enter } from "../hooks/entries.ts";
 import { isThenable, type Dispatch } from "../hooks/hooks.ts";
-import type { Awaitable, Unregister } from "../hooks/types.ts";
+import type { Awaitable } from "../hooks/types.ts";
 import type { ToolSchema } from "../model/types.ts";
 import { checkAssembly } from "./assembly.ts";
 import { renderTemplate, VARIABLE_NAME } from "./template.ts";
@@ -79,29 +81,9 @@ export function createPrompt({ hooks, tools, parent }: PromptDeps): PromptLayer 
     return now;
   }
 
-  function enter<Entry>(
-    entries: Map<string, Entry>,
-    name: string,
-    entry: Entry,
-    what: string,
-    code: string,
-  ): Unregister {
-    if (entries.has(name)) {
-      throw new TurnloopError(
-        code,
-        `${what} "${name}" is already registered on this layer; unregister it first, or choose another name`,
-      );
-    }
-    entries.set(name, entry);
+  function changed(): void {
     merged = undefined;
     hooks.emit("prompt/change", {});
-    return () => {
-      // Only what this call has entered: the name may have been taken again since.
-      if (entries.get(name) !== entry) return;
-      entries.delete(name);
-      merged = undefined;
-      hooks.emit("prompt/change", {});
-    };
   }
 
   const layer: PromptLayer = {
@@ -110,13 +92,13 @@ export function createPrompt({ hooks, tools, parent }: PromptDeps): PromptLayer 
     section(given) {
       hooks.checkOpen();
       const section = checkSection(given);
-      return enter(sections, section.name, section, "section", "DUPLICATE_SECTION");
+      return enter(sections, section.name, section, "DUPLICATE_SECTION", "section", changed);
     },
 
     variable(name, value) {
       hooks.checkOpen();
       checkVariable(name, value);
-      return enter(variables, name, { value }, "variable", "DUPLICATE_VARIABLE");
+      return enter(variables, name, { value }, "DUPLICATE_VARIABLE", "variable", changed);
     },
 
     compose(context) {
@@ -181,7 +163,7 @@ function checkSection(given: Parameters<SystemPrompt["section"]>[0]): Section {
   const refuse = (what: string): never => {
     throw new TurnloopError("INVALID_SECTION", `a prompt section is { name, order?, literal?, text }: ${what}`);
   };
-  if (typeof given !== "object" || given === null) return refuse("it must be an object");
+  if (!isObject(given)) return refuse("it must be an object");
   const { name, literal = false, text } = given;
   if (typeof name !== "string" || name === "") return refuse("its name must be text");
   // A reserved section that is filled in keeps its place.

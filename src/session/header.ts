@@ -1,6 +1,6 @@
 /** The header of a session, checked. */
 import { TurnloopError } from "../errors.ts";
-import { jsonCopy } from "../json.ts";
+import { defined, isCount, isObject, isRecord, jsonCopy } from "../json.ts";
 import type { SessionHeader, SessionMeta } from "./types.ts";
 
 /** The format that this package reads and writes. */
@@ -16,15 +16,9 @@ export interface HeaderInput {
 
 /** A frozen header. Throws INVALID_HEADER, INVALID_CONTENT. */
 export function makeHeader({ id, createdAt, meta, parent, seedLength }: HeaderInput): SessionHeader {
+  const version = LOG_VERSION;
   return checkHeader(
-    {
-      version: LOG_VERSION,
-      id,
-      createdAt: Math.trunc(createdAt),
-      meta: definedFields(meta ?? {}),
-      ...(parent && { parent }),
-      ...(seedLength !== undefined && { seedLength }),
-    },
+    defined({ version, id, createdAt: Math.trunc(createdAt), meta: plain(meta ?? {}), parent, seedLength }),
     id,
   );
 }
@@ -35,7 +29,7 @@ export function checkHeader(raw: unknown, id?: string): SessionHeader {
     throw new TurnloopError("INVALID_HEADER", `the header of the session ${what}`);
   };
   const header = jsonCopy(raw) as SessionHeader;
-  if (typeof header !== "object" || header === null) bad("is not an object");
+  if (!isObject(header)) bad("is not an object");
   const { version, createdAt, meta, parent, seedLength } = header;
   if (!isCount(version)) bad("needs its `version`");
   if (version !== LOG_VERSION) {
@@ -47,7 +41,7 @@ export function checkHeader(raw: unknown, id?: string): SessionHeader {
   if (typeof header.id !== "string" || header.id === "") bad("needs an `id`");
   if (id !== undefined && header.id !== id) bad(`is that of ${header.id}, not of ${id}`);
   if (!isCount(createdAt)) bad("needs `createdAt` in milliseconds");
-  if (typeof meta !== "object" || meta === null || Array.isArray(meta)) bad("needs `meta` as an object");
+  if (!isRecord(meta)) bad("needs `meta` as an object");
   for (const key of ["title", "cwd"] as const) {
     if (meta[key] !== undefined && typeof meta[key] !== "string") bad(`has a \`meta.${key}\` that is not text`);
   }
@@ -58,12 +52,7 @@ export function checkHeader(raw: unknown, id?: string): SessionHeader {
   return header;
 }
 
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-/** `meta` may say undefined for a field that it leaves out; whatever else it is, the copy judges. */
-function definedFields(meta: SessionMeta): SessionMeta {
-  if (typeof meta !== "object" || meta === null || Object.getPrototypeOf(meta) !== Object.prototype) return meta;
-  return Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== undefined));
+/** It may say undefined for a field that it leaves out; whatever else it is, the copy judges. */
+function plain(meta: SessionMeta): SessionMeta {
+  return isObject(meta) && Object.getPrototypeOf(meta) === Object.prototype ? defined(meta) : meta;
 }

@@ -1,5 +1,5 @@
 /** The log of a session: append-only, frozen, numbered; and its readers, told in order. */
-import { messageOf, TurnloopError, type Report } from "../errors.ts";
+import { failureOf, messageOf, type Report, TurnloopError } from "../errors.ts";
 import type { Dispatch } from "../hooks/hooks.ts";
 import { jsonCopy } from "../json.ts";
 import { checkData, checkEnvelope, isBookkeeping } from "./shapes.ts";
@@ -195,12 +195,7 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
   }
 
   function failed(cause: unknown): void {
-    report({
-      code: "LISTENER_FAILED",
-      message: `a listener of the session failed: ${messageOf(cause)}`,
-      cause,
-      sessionId: header.id,
-    });
+    report(failureOf("LISTENER_FAILED", "a listener of the session failed", cause, header.id));
   }
 
   /** Throws MISPLACED_EVENT unless an event of this type may stand here. */
@@ -213,7 +208,7 @@ export function createLog(options: LogOptions): Log & { record(recording: Record
     }
     if (!open) {
       if (!isBookkeeping(type) && !betweenTurns(type)) {
-        misplaced(type, "no turn is open; `sessions.define` lets a type of your own stand between turns");
+        misplaced(type, "no turn is open; `sessions.define` lets a type stand between turns");
       }
       return;
     }

@@ -1,6 +1,6 @@
 /** What each type of event must hold, and where it may stand. Checked for all that comes from outside the loop. */
 import { TurnloopError } from "../errors.ts";
-import { jsonCopyOfWhole } from "../json.ts";
+import { isCount, isRecord, jsonCopyOfWhole } from "../json.ts";
 import { checkChunk } from "../model/chunks.ts";
 import { answerBlocksOf } from "../model/content.ts";
 import type { ModelChunk } from "../model/types.ts";
@@ -75,13 +75,13 @@ function fits(field: string, data: Record<string, unknown>): boolean {
     case "&":
       return Array.isArray(value) && value.every((item) => typeof item === "string");
     case "@":
-      return isObject(value) && typeof value.kind === "string";
+      return isRecord(value) && typeof value.kind === "string";
     case "~":
-      return isObject(value) && passes(() => checkChunk(value as ModelChunk));
+      return isRecord(value) && passes(() => checkChunk(value as ModelChunk));
     case "^":
-      return isObject(value) && isObject(value.config);
+      return isRecord(value) && isRecord(value.config);
     case "{":
-      return isObject(value);
+      return isRecord(value);
     default:
       return true;
   }
@@ -89,10 +89,6 @@ function fits(field: string, data: Record<string, unknown>): boolean {
 
 function nameOf(field: string): string {
   return field.replace(/^.|\?$/g, "");
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function passes(check: () => unknown): boolean {
@@ -106,27 +102,27 @@ function passes(check: () => unknown): boolean {
 
 /** Throws INVALID_CONTENT when an event of a type of the core lacks what that type holds. */
 export function checkData(type: string, data: unknown): void {
-  if (typeof data !== "object" || data === null || Array.isArray(data)) {
+  if (!isRecord(data)) {
     throw new TurnloopError("INVALID_CONTENT", `the data of ${type} must be an object`);
   }
   for (const field of SHAPES.get(type) ?? []) {
-    if (!fits(field, data as Record<string, unknown>)) {
+    if (!fits(field, data)) {
       throw new TurnloopError("INVALID_CONTENT", `the data of ${type} lacks a valid \`${nameOf(field)}\``);
     }
   }
 }
 
 /** In the order of the history, where a summary stands in front of what is older than itself. */
-function isRange(value: unknown, below: number): boolean {
+function isRange(value: unknown, below: number): value is [number, number] {
   return Array.isArray(value) && value.length === 2 && value.every((end) => isSeq(end, below));
 }
 
 function isSpan(value: unknown, below: number): boolean {
-  return Array.isArray(value) && value.length === 2 && value.every((end) => isSeq(end, below)) && value[0] <= value[1];
+  return isRange(value, below) && value[0] <= value[1];
 }
 
 function isSeq(value: unknown, below: number): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) < below;
+  return isCount(value) && value < below;
 }
 
 /** Throws INVALID_SURFACE for a surface or cites that cannot stand on an event at `seq`. */
@@ -171,7 +167,7 @@ export function checkEvent(raw: unknown, seq: number): SessionEvent {
   } catch (cause) {
     return bad("is not JSON", cause);
   }
-  if (typeof event !== "object" || event === null || Array.isArray(event)) return bad("is not an object");
+  if (!isRecord(event)) return bad("is not an object");
   for (const key of Object.keys(event)) if (!ENVELOPE.has(key)) bad(`has an unknown field \`${key}\``);
   if (event.seq !== seq) bad(`says that it is ${String(event.seq)}: the log has a gap`);
   if (!Number.isSafeInteger(event.time)) bad("has no valid `time`");
@@ -179,7 +175,7 @@ export function checkEvent(raw: unknown, seq: number): SessionEvent {
   if (!SHAPES.has(event.type) && event.surface !== undefined) {
     throw new TurnloopError(
       "UNKNOWN_EVENT",
-      `event ${seq} is a message of the unknown type ${event.type}: it was written by a newer version; update this one`,
+      `event ${seq} is a message of the unknown type ${event.type}, of a newer version; update this one`,
     );
   }
   try {

@@ -86,7 +86,7 @@ export function createSurface(): Surface {
       if (!found)
         throw new TurnloopError(
           "INVALID_SURFACE",
-          `no messages stand from ${start} to ${end}; name the seqs of messages of the history`,
+          `no messages stand from ${start} to ${end}; name seqs of the history`,
         );
       const shadowed = nodes.slice(found[0], found[1] + 1).map((node) => node.event);
       for (const node of shadowed) {

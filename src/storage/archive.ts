@@ -1,5 +1,5 @@
-/** Sessions as lines of JSON: out of one storage, into another. */
-import { messageOf, TurnloopError } from "../errors.ts";
+/** A session as it is stored: its header, and the events that it heads. */
+import { TurnloopError } from "../errors.ts";
 import { checkHeader } from "../session/header.ts";
 import { checkEvent } from "../session/shapes.ts";
 import type { SessionEvent, SessionHeader } from "../session/types.ts";
@@ -8,49 +8,6 @@ import type { StoredSession } from "./types.ts";
 export interface Archive {
   readonly header: SessionHeader;
   readonly events: readonly SessionEvent[];
-}
-
-/** The header, then the events; each line ends with a line feed. */
-export function* toLines({ header, events }: Archive): Generator<string> {
-  yield `${JSON.stringify(header)}\n`;
-  for (const event of events) yield `${JSON.stringify(event)}\n`;
-}
-
-/** Reads what `toLines` wrote, cut into pieces anywhere. Throws INVALID_IMPORT, UNKNOWN_VERSION, UNKNOWN_EVENT. */
-export async function fromLines(lines: AsyncIterable<string> | Iterable<string>): Promise<Archive> {
-  if (
-    lines === null ||
-    (typeof lines !== "object" && typeof lines !== "string") ||
-    !(Symbol.asyncIterator in Object(lines) || Symbol.iterator in Object(lines))
-  ) {
-    throw new TurnloopError("INVALID_IMPORT", "an import takes the lines of `sessions.export`");
-  }
-  let header: SessionHeader | undefined;
-  const events: SessionEvent[] = [];
-  const take = (line: string): void => {
-    if (line.trim() === "") return;
-    if (!header) header = checkHeader(JSON.parse(line));
-    else events.push(checkEvent(JSON.parse(line), events.length));
-  };
-  let rest = "";
-  let number = 0;
-  try {
-    for await (const piece of lines) {
-      const parts = (rest + piece).split("\n");
-      rest = parts.pop()!;
-      for (const line of parts) {
-        number += 1;
-        take(line);
-      }
-    }
-    number += 1;
-    take(rest);
-    if (!header) throw new TurnloopError("INVALID_IMPORT", "there is nothing in it");
-    return makeArchive(header, events);
-  } catch (cause) {
-    if (TurnloopError.is(cause, "UNKNOWN_VERSION") || TurnloopError.is(cause, "UNKNOWN_EVENT")) throw cause;
-    throw new TurnloopError("INVALID_IMPORT", `line ${number} cannot be imported: ${messageOf(cause)}`, { cause });
-  }
 }
 
 /** A whole stored session, checked. Throws INVALID_LOG, INVALID_HEADER, UNKNOWN_VERSION, UNKNOWN_EVENT. */
@@ -72,7 +29,7 @@ export function makeArchive(header: SessionHeader, events: readonly SessionEvent
   if ((header.seedLength ?? 0) > events.length) {
     throw new TurnloopError(
       "INVALID_HEADER",
-      `the header speaks of a seed of ${header.seedLength} events, and there are ${events.length}`,
+      `the header has a seed of ${header.seedLength} events, and there are ${events.length}`,
     );
   }
   return { header, events };

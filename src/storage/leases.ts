@@ -1,5 +1,5 @@
 /** The right to write a session, where the storage gives one: taken once for all here who need it, and let go at last. */
-import { messageOf, TurnloopError, type Report } from "../errors.ts";
+import { failureOf, messageOf, type Report, TurnloopError } from "../errors.ts";
 import type { Clock } from "../scope.ts";
 import { PATIENCE_MS } from "./recorder.ts";
 import type { Claim, SessionStorage } from "./types.ts";
@@ -112,12 +112,7 @@ export function createLeases(storage: SessionStorage, clock: Clock, report: Repo
     if (table.get(id) === held) table.delete(id);
     const done = new AbortController();
     const released = (async () => held.claim.release())().catch((cause: unknown) => {
-      report({
-        code: "STORAGE_FAILED",
-        message: `a claim was not released: ${messageOf(cause)}`,
-        cause,
-        sessionId: id,
-      });
+      report(failureOf("STORAGE_FAILED", "a claim was not released", cause, id));
     });
     const bounded = Promise.race([released, clock.sleep(PATIENCE_MS, done.signal).catch(() => {})]);
     keepBusy(id, bounded);
@@ -157,7 +152,7 @@ function tooLate(id: string, ms: number): TurnloopError {
 export function takenOver(id: string): TurnloopError {
   return new TurnloopError(
     "SESSION_LOST",
-    `somebody has taken over the session ${id}; open it again to see what is written there`,
+    `another writer has taken the session ${id}; open it again to see what it wrote`,
   );
 }
 

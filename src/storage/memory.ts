@@ -31,7 +31,7 @@ export function memoryStorage(): SessionStorage {
       if (!stored || stored.events.length !== from) {
         throw new TurnloopError(
           "SESSION_CONFLICT",
-          `the session ${id} has ${stored?.events.length ?? 0} stored events, not ${from}: somebody else writes it`,
+          `the session ${id} has ${stored?.events.length ?? 0} stored events, not ${from}: another writer has it`,
         );
       }
       for (const event of events) stored.events.push(event);

@@ -1,9 +1,9 @@
 /** Writes a log behind, in order and without a gap, and says how far it has come. */
-import { messageOf, TurnloopError, type Report } from "../errors.ts";
+import { failureOf, type Report, TurnloopError } from "../errors.ts";
 import type { Log, Recording } from "../session/log.ts";
 import type { Durability, SessionSummary } from "../session/types.ts";
 import type { Clock } from "../scope.ts";
-import { conflict, failureOf, isRefusal } from "./refusal.ts";
+import { conflict, isRefusal, refusalOf } from "./refusal.ts";
 import { createSummaries, FIRST_RETRY_MS, LAST_RETRY_MS } from "./summaries.ts";
 import { summaryOf } from "./summary.ts";
 import type { SessionBatch, SessionStorage } from "./types.ts";
@@ -158,7 +158,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
       try {
         await storage.append(batch);
       } catch (cause) {
-        failure = await failureOf(cause, storage, header, batch);
+        failure = await refusalOf(cause, storage, header, batch);
       }
       if (!failure) {
         recorder.stored = to;
@@ -167,12 +167,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
       }
       const { cause } = failure;
       if (isRefusal(cause)) return lose(conflict(id, cause));
-      report({
-        code: "STORAGE_FAILED",
-        message: `a write failed and will be tried again: ${messageOf(cause)}`,
-        cause,
-        sessionId: id,
-      });
+      report(failureOf("STORAGE_FAILED", "a write failed and will be tried again", cause, id));
       if (stopped || recorder.lost) return;
       tellPending();
       retrying = new AbortController();
@@ -186,7 +181,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
     degraded = true;
     report({
       code: "SESSION_DEGRADED",
-      message: "the storage has not taken anything for a while; the session goes on in memory",
+      message: "the storage does not answer; the session goes on in memory",
       sessionId: id,
     });
     onChange();
@@ -256,7 +251,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
       }
       drop(
         () => true,
-        () => new TurnloopError("SESSION_CLOSED", "the session was closed before all of it was stored"),
+        () => new TurnloopError("SESSION_CLOSED", "the session is closed, and part of it is not stored"),
       );
       unwatch?.();
     },
@@ -267,10 +262,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
 const DONE = Promise.resolve();
 
 function degradedError(): TurnloopError {
-  return new TurnloopError(
-    "SESSION_DEGRADED",
-    "the storage does not answer; what is not stored yet is kept in memory and tried again",
-  );
+  return new TurnloopError("SESSION_DEGRADED", "the storage does not answer; what is not stored yet is tried again");
 }
 
 /** After what is running now, before any timer where the platform can. Hidden tabs only delay what nobody waits for. */

@@ -10,7 +10,7 @@ export function isRefusal(thrown: unknown): thrown is TurnloopError {
 }
 
 /** A refusal whose stored tail is the batch itself only means that an acknowledgement was lost. Never rejects. */
-export async function failureOf(
+export async function refusalOf(
   cause: unknown,
   storage: SessionStorage,
   header: SessionHeader,

@@ -1,5 +1,7 @@
 /** The sessions of a harness: those that are live here, and those that are stored. */
-import { messageOf, TurnloopError, type Report } from "../errors.ts";
+import { failureOf, type Report, TurnloopError } from "../errors.ts";
+import { defined } from "../json.ts";
+import { enter } from "../hooks/entries.ts";
 import type { Dispatch } from "../hooks/hooks.ts";
 import type { Clock } from "../scope.ts";
 import { makeHeader, type HeaderInput } from "../session/header.ts";
@@ -13,7 +15,7 @@ import type {
   SessionSummary,
   SessionView,
 } from "../session/types.ts";
-import { fromLines, toLines, type Archive } from "./archive.ts";
+import type { Archive } from "./archive.ts";
 import { createLeases, takenOver, type Lease, type Leases } from "./leases.ts";
 import { openLive, type LiveSession } from "./live.ts";
 import { createStored, exists } from "./stored.ts";
@@ -66,8 +68,8 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
   const openings = new Map<string, Set<Opening>>();
   let numbered = 0;
   let closed = false;
-  const defined = new Map<string, boolean>();
-  const betweenTurns = (type: string): boolean => defined.get(type) === true;
+  const ownTypes = new Map<string, { readonly betweenTurns: boolean }>();
+  const betweenTurns = (type: string): boolean => ownTypes.get(type)?.betweenTurns === true;
 
   const stored = createStored({
     storage,
@@ -113,12 +115,12 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
       const events = log.slice(0, log.seq);
       return (async function* () {
         await recorder.flush();
-        yield* toLines({ header: log.session.header, events });
+        yield* (await import("./lines.ts")).toLines({ header: log.session.header, events });
       })();
     },
 
     async import(lines, { id, move = false } = {}) {
-      const archive = await fromLines(lines);
+      const archive = await (await import("./lines.ts")).fromLines(lines);
       const target = id ?? archive.header.id;
       if (entered.has(target)) throw exists(target);
       return stored.import(archive, { id, move });
@@ -133,19 +135,14 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
 
     define(type: SessionEventType, rules) {
       if (isCoreType(type))
-        throw new TurnloopError("INVALID_OPTIONS", `${type} is a type of the core; choose a name of your own`);
-      if (defined.has(type))
-        throw new TurnloopError("DUPLICATE_EVENT_TYPE", `the event type ${type} is defined already`);
-      defined.set(type, rules.betweenTurns);
-      return () => {
-        defined.delete(type);
-      };
+        throw new TurnloopError("INVALID_OPTIONS", `${type} is a type of the core; choose another name`);
+      return enter(ownTypes, type, { ...rules }, "DUPLICATE_EVENT_TYPE", "the event type");
     },
 
     async create({ id, meta, seed } = {}) {
       if (closed) throw new TurnloopError("HARNESS_DISPOSED", "the harness is disposed; create another");
       const events = store.seed(seed ?? []);
-      const header = store.header({ id: id ?? (await nextNumber()), meta, ...(seed && { seedLength: events.length }) });
+      const header = store.header(defined({ id: id ?? (await nextNumber()), meta, seedLength: seed && events.length }));
       if (entered.has(header.id)) throw exists(header.id);
       const lease = await leases.take(header.id);
       let live: LiveSession;
@@ -207,8 +204,7 @@ export function createSessions(options: SessionStoreOptions): SessionStore {
           try {
             await live.recorder.settle();
           } catch (cause) {
-            const message = `the session is not stored whole: ${messageOf(cause)}`;
-            report({ code: "FLUSH_FAILED", message, cause, sessionId: session.id });
+            report(failureOf("FLUSH_FAILED", "the session is not stored whole", cause, session.id));
           }
           await live.close();
           await lease.release();

@@ -1,9 +1,10 @@
 /** Sessions that rest in the storage: read, and changed without an agent, one change after another. */
 import { messageOf, TurnloopError } from "../errors.ts";
+import { defined } from "../json.ts";
 import { checkHeader } from "../session/header.ts";
 import type { SessionSummary } from "../session/types.ts";
 import { retitle, settleIn } from "./amend.ts";
-import { readStored, toLines, type Archive } from "./archive.ts";
+import { readStored, type Archive } from "./archive.ts";
 import type { Leases } from "./leases.ts";
 import type { LiveSession } from "./live.ts";
 import type { SessionStorage } from "./types.ts";
@@ -61,7 +62,7 @@ export function createStored({ storage, leases, prepare, checkAtRest, idempotent
     async *export(id) {
       const archive = await stored.read(id);
       if (!archive) throw notFound(id);
-      yield* toLines(archive);
+      yield* (await import("./lines.ts")).toLines(archive);
     },
 
     async atRest() {
@@ -69,7 +70,7 @@ export function createStored({ storage, leases, prepare, checkAtRest, idempotent
     },
 
     async import({ header, events }, { id, move }) {
-      const target = checkHeader({ ...header, ...(id !== undefined && { id }) });
+      const target = checkHeader({ ...header, ...defined({ id }) });
       return change(target.id, async () => {
         if (await isStoredNow(target.id)) throw exists(target.id);
         return settleIn(prepare, { header: target, events }, { move, idempotent });

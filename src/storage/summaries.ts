@@ -1,5 +1,5 @@
 /** Tells `onSummary` what is stored of a session: in order, one call at a time, and again until it is heard. */
-import { messageOf, type Report } from "../errors.ts";
+import { failureOf, type Report } from "../errors.ts";
 import type { Clock } from "../scope.ts";
 import type { SessionSummary } from "../session/types.ts";
 
@@ -36,12 +36,7 @@ export function createSummaries({ onSummary, clock, report }: SummariesOptions):
         await hear(summary);
         wait = FIRST_RETRY_MS;
       } catch (cause) {
-        report({
-          code: "LISTENER_FAILED",
-          message: `onSummary failed: ${messageOf(cause)}`,
-          cause,
-          sessionId: summary.id,
-        });
+        report(failureOf("LISTENER_FAILED", "onSummary failed", cause, summary.id));
         if (stopped || next) continue;
         next = summary;
         pause = new AbortController();

@@ -1,7 +1,8 @@
 /** Defining a tool, and the checked form of it that the loop works with. */
+import { isDuration } from "../clock.ts";
 import { TurnloopError } from "../errors.ts";
 import type { Awaitable } from "../hooks/types.ts";
-import type { JsonSchema } from "../json.ts";
+import { isObject, type JsonSchema } from "../json.ts";
 import type { ToolSchema } from "../model/types.ts";
 import { inputOf, type Validation } from "../model/schema.ts";
 import type { InferOutput, StandardSchema, ToolCallContext, ToolDefinition, ToolInput, ToolTraits } from "./types.ts";
@@ -66,12 +67,24 @@ interface Fields extends Omit<ToolTraits<unknown>, "present"> {
   present?: NonNullable<ToolTraits<unknown>["present"]>;
 }
 
+/** What each field is, where it is there. */
+const KINDS: Readonly<Record<string, readonly string[]>> = {
+  description: ["string"],
+  execute: ["function"],
+  validate: ["function"],
+  needsApproval: ["boolean", "function"],
+  readOnly: ["boolean"],
+  idempotent: ["boolean"],
+  parallel: ["boolean"],
+  present: ["object"],
+};
+
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 const compiled = new WeakMap<ToolDefinition, Tool>();
 
 /** The same tool for the same definition, which is borrowed: later changes to it are not seen. INVALID_TOOL. */
 export function compileTool(definition: ToolDefinition): Tool {
-  if (typeof definition !== "object" || definition === null) throw invalid("a tool", "must be an object");
+  if (!isObject(definition)) throw invalid("a tool", "must be an object");
   const known = compiled.get(definition);
   if (known) return known;
   const tool = compile(definition, check(definition));
@@ -111,29 +124,22 @@ function input(fields: Fields): ReturnType<typeof inputOf> {
 
 /** A definition comes from anywhere: nothing of its type is taken for granted. */
 function check(definition: ToolDefinition): Fields {
-  const { name, description, runsAt, execute, validate, timeoutMs, needsApproval, present } = definition;
+  const { name, runsAt, execute, timeoutMs } = definition;
   if (typeof name !== "string" || !NAME.test(name)) {
     throw invalid("a tool", `is named by 1 to 64 letters, digits, "_" or "-", not by ${JSON.stringify(name)}`);
   }
   const refuse = (what: string): never => {
     throw invalid(`tool "${name}"`, what);
   };
-  if (typeof description !== "string") refuse("needs a description");
   if (runsAt !== undefined && runsAt !== "client") refuse('may only say runsAt: "client"');
-  if (typeof execute !== "function" && (execute !== undefined || runsAt === undefined)) {
-    refuse('needs an execute function, or runsAt: "client"');
+  if (execute === undefined && runsAt === undefined) refuse('needs an execute function, or runsAt: "client"');
+  for (const [field, kinds] of Object.entries(KINDS)) {
+    const value = definition[field as keyof ToolDefinition];
+    if ((value !== undefined || field === "description") && (value === null || !kinds.includes(typeof value)))
+      refuse(`needs ${field} as ${kinds.join(" or ")}`);
   }
-  if (validate !== undefined && typeof validate !== "function") refuse("has a `validate` that is no function");
-  if (timeoutMs !== undefined && !(typeof timeoutMs === "number" && timeoutMs > 0 && Number.isFinite(timeoutMs))) {
-    refuse("needs a timeoutMs that is positive and finite, or none");
-  }
-  if (needsApproval !== undefined && typeof needsApproval !== "boolean" && typeof needsApproval !== "function") {
-    refuse("needs needsApproval as a boolean or a function");
-  }
-  for (const flag of ["readOnly", "idempotent", "parallel"] as const) {
-    if (definition[flag] !== undefined && typeof definition[flag] !== "boolean") refuse(`needs ${flag} as a boolean`);
-  }
-  if (present !== undefined && (typeof present !== "object" || present === null)) refuse("has a `present` of no use");
+  if (timeoutMs !== undefined && !(isDuration(timeoutMs) && timeoutMs > 0))
+    refuse("needs a positive timeoutMs, or none");
   // What was just looked at, and `inputSchema`, which `inputOf` looks at.
   return definition as unknown as Fields;
 }

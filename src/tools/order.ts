@@ -14,7 +14,7 @@ export function toolOrderOf(names: readonly string[]): ToolOrder {
     throw invalid("must be an array of tool names");
   }
   if (new Set(names).size < names.length) throw invalid("names a tool, or `*`, twice");
-  if (!names.includes(REST)) throw invalid("needs `*` once, where the tools that it does not name shall stand");
+  if (!names.includes(REST)) throw invalid("needs `*` once, for the tools that it does not name");
   return [...names];
 }
 

@@ -68,7 +68,7 @@ export async function decide(
     case "deny":
       return { kind: "deny", reason: typeof decision.reason === "string" ? decision.reason : "the call was denied" };
     default:
-      return { kind: "deny", reason: "a policy did not say whether the call may run, so it may not" };
+      return { kind: "deny", reason: "no policy has said that the call may run" };
   }
 }
 
@@ -79,7 +79,7 @@ export function guarded(guards: readonly Guard[], execution: ToolExecution): str
       const reason: unknown = guard(execution);
       if (reason === undefined) continue;
       if (isThenable(reason)) reason.then(undefined, () => {});
-      return typeof reason === "string" ? reason : "a guard answered with something else than a reason";
+      return typeof reason === "string" ? reason : "a guard answered without a reason";
     } catch (thrown) {
       return `a guard failed: ${messageOf(thrown)}`;
     }

@@ -1,5 +1,7 @@
 /** A layer of tools: what is registered and visible on it, in the order in which the model sees it. */
 import { TurnloopError } from "../errors.ts";
+import { defined } from "../json.ts";
+import { enter } from "../hooks/entries.ts";
 import type { Dispatch } from "../hooks/hooks.ts";
 import type { Unregister } from "../hooks/types.ts";
 import type { ToolSchema } from "../model/types.ts";
@@ -28,7 +30,7 @@ export interface ToolLayer extends ToolRegistry {
 export interface ToolDeps {
   readonly hooks: Dispatch;
   /** Of the harness's layer: the layers above it go by the same. INVALID_TOOL_ORDER. */
-  readonly toolOrder?: readonly string[];
+  readonly toolOrder?: readonly string[] | undefined;
   readonly parent?: ToolLayer;
 }
 
@@ -80,22 +82,7 @@ export function createTools({ hooks, toolOrder, parent }: ToolDeps): ToolLayer {
     register(definition): Unregister {
       hooks.checkOpen();
       const tool = compileTool(definition);
-      const { name } = tool;
-      if (tools.has(name)) {
-        throw new TurnloopError(
-          "DUPLICATE_TOOL",
-          `tool "${name}" is already registered on this layer; unregister it first, or choose another name`,
-        );
-      }
-      const entry = { tool };
-      tools.set(name, entry);
-      changed();
-      return () => {
-        // Only what this call has entered: the name may have been taken again since.
-        if (tools.get(name) !== entry) return;
-        tools.delete(name);
-        changed();
-      };
+      return enter(tools, tool.name, { tool }, "DUPLICATE_TOOL", "tool", changed);
     },
 
     guard(guard): Unregister {
@@ -112,9 +99,7 @@ export function createTools({ hooks, toolOrder, parent }: ToolDeps): ToolLayer {
     restrict(filter): Unregister {
       hooks.checkOpen();
       if (!parent) {
-        throw invalidRestriction(
-          "is for the layer of an agent; what the harness itself should not offer, do not register",
-        );
+        throw invalidRestriction("is for the layer of an agent; what no agent should have, do not register");
       }
       const entry = restrictionOf(filter, (name) => layer.knows(name));
       restrictions = [...restrictions, entry];
@@ -166,7 +151,7 @@ function restrictionOf(filter: Parameters<ToolRegistry["restrict"]>[0], knows: (
   }
   // An empty `allow` says something, nothing at all is allowed; an empty `deny` does not.
   if (!allow && !deny?.length) throw invalidRestriction("names no tool; say which to allow, or which to deny");
-  return { ...(allow && { allow: new Set(allow) }), ...(deny && { deny: new Set(deny) }) };
+  return defined({ allow: allow && new Set(allow), deny: deny && new Set(deny) });
 }
 
 function invalidRestriction(what: string): TurnloopError {

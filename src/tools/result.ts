@@ -1,6 +1,6 @@
 /** What came of a call, as the model reads it: whatever a body answers or throws becomes frozen content. */
 import { messageOf, TurnloopError } from "../errors.ts";
-import { jsonCopy, type JsonValue } from "../json.ts";
+import { defined, isObject, jsonCopy, type JsonValue } from "../json.ts";
 import { contentOf, sourceOf } from "../model/content.ts";
 import type { ContentBlock, ContentInput } from "../model/types.ts";
 import { sayJson } from "./say-json.ts";
@@ -35,7 +35,7 @@ export function outcomeOf(value: unknown): ToolOutcome {
   return outcome({
     content: typeof content === "string" ? textContent(content) : blocksOf(content),
     isError: false,
-    ...(meta === undefined ? undefined : { meta: jsonCopy<JsonValue>(JSON.parse(sayJson(meta) ?? "null")) }),
+    ...(meta !== undefined && { meta: jsonCopy<JsonValue>(JSON.parse(sayJson(meta) ?? "null")) }),
   });
 }
 
@@ -53,7 +53,7 @@ export function errorOutcome(reason: unknown, error = structureOf(reason)): Tool
 
 /** An outcome that a hook answered, detached and frozen. Throws INVALID_OUTCOME. */
 export function checkOutcome(value: unknown): ToolOutcome {
-  if (typeof value === "object" && value !== null && checked.has(value as ToolOutcome)) return value as ToolOutcome;
+  if (isObject(value) && checked.has(value as ToolOutcome)) return value as ToolOutcome;
   return refusing(() => outcome(copyOutcome(value)));
 }
 
@@ -75,17 +75,17 @@ function refusing<T>(copy: () => T): T {
 }
 
 function copyOutcome(value: unknown): ToolOutcome {
-  if (typeof value !== "object" || value === null) throw new TypeError("it must be an object");
+  if (!isObject(value)) throw new TypeError("it must be an object");
   const { content, isError, error, meta, additionalContext } = value as Partial<ToolOutcome>;
   if (!Array.isArray(content)) throw new TypeError("content must be an array of blocks");
   if (typeof isError !== "boolean") throw new TypeError("isError must be a boolean");
-  return {
+  return defined({
     content: contentOf(content as readonly ContentBlock[]),
     isError,
-    ...(error === undefined ? undefined : { error: copyError(error) }),
-    ...(meta === undefined ? undefined : { meta: jsonCopy(meta) }),
-    ...(additionalContext === undefined ? undefined : { additionalContext: copyContext(additionalContext) }),
-  };
+    error: error === undefined ? error : copyError(error),
+    meta: meta === undefined ? meta : jsonCopy(meta),
+    additionalContext: additionalContext === undefined ? additionalContext : copyContext(additionalContext),
+  });
 }
 
 function copyError(error: unknown): NonNullable<ToolOutcome["error"]> {
@@ -106,7 +106,7 @@ function outcome(value: ToolOutcome): ToolOutcome {
 
 function isToolResult(value: unknown): value is ToolResult {
   try {
-    return typeof value === "object" && value !== null && (value as { [MARK]?: unknown })[MARK] === true;
+    return isObject(value) && (value as { [MARK]?: unknown })[MARK] === true;
   } catch {
     // A proxy that will not answer is no result of ours.
     return false;

@@ -1,4 +1,5 @@
 /** JSON text of anything: what JSON cannot say is said as a readable placeholder, in its place. */
+import { isObject } from "../json.ts";
 import { messageOf } from "../errors.ts";
 
 /**
@@ -11,7 +12,7 @@ export function sayJson(value: unknown): string | undefined {
   const path: unknown[] = [];
   function replace(this: unknown, _key: string, item: unknown): unknown {
     while (path.length > 0 && path.at(-1) !== this) path.pop();
-    if (typeof item !== "object" || item === null) return sayLeaf(item);
+    if (!isObject(item)) return sayLeaf(item);
     if (path.includes(item)) return "[cycle]";
     const said = sayObject(item);
     if (said === item) path.push(item);

@@ -46,6 +46,25 @@ test("a write waits for that of another process, and blocks nobody here meanwhil
   await storage.close?.();
 });
 
+test("a file that another process has just begun to make is opened all the same, and used when that is done", async () => {
+  const file = join(folder, "sessions.db");
+  const other = new DatabaseSync(file);
+  other.exec("BEGIN EXCLUSIVE; CREATE TABLE theirs (x)");
+  const storage = nodeSqliteStorage(file);
+  let done = false;
+  const writing = storage.append(batchOf("s", 0, ["a"])).then(() => (done = true));
+  for (let i = 0; i < 5; i += 1) await new Promise((resolve) => void setTimeout(resolve));
+  expect(done).toBe(false);
+  other.exec("COMMIT");
+  await writing;
+  expect(await textsOf(storage, "s")).toEqual(["a"]);
+  other.close();
+  const third = new DatabaseSync(file);
+  expect(third.prepare("PRAGMA journal_mode").get()).toMatchObject({ journal_mode: "wal" });
+  third.close();
+  await storage.close?.();
+});
+
 test("an append that fails half-way leaves nothing behind", async () => {
   const file = join(folder, "sessions.db");
   const storage = nodeSqliteStorage(file);

@@ -66,9 +66,7 @@ for (const [what, decision] of [
     const { agent, hooks, session } = await acting({}, () => expect.unreachable());
     hooks.on("tools/pre-execute", () => decision as never);
     await talk(agent);
-    expect(resultsOf(session)).toEqual([
-      { tool: "act", fails: "Error: a policy did not say whether the call may run, so it may not" },
-    ]);
+    expect(resultsOf(session)).toEqual([{ tool: "act", fails: "Error: no policy has said that the call may run" }]);
     expect(typesOf(session)).not.toContain("tool/start");
   });
 }

@@ -41,7 +41,7 @@ async function startHost(): Promise<Load> {
   };
 }
 
-/** A client that says hello and then reads nothing until it is told to. */
+/** A client that says hello and then reads nothing until it is told to; it is there all the same, and says so. */
 async function slowClient(port: number, session: string): Promise<{ readonly texts: string[]; read(): void }> {
   const socket = new WebSocket(`ws://127.0.0.1:${port}/agents/${session}`);
   onTestFinished(() => socket.terminate());
@@ -51,6 +51,8 @@ async function slowClient(port: number, session: string): Promise<{ readonly tex
   socket.send(JSON.stringify({ type: "hello", version: 1, session, client: "slow", history: "all" }));
   await new Promise((resolve) => socket.once("message", resolve));
   socket.pause();
+  const alive = setInterval(() => socket.send('{"type":"ping"}'), 1000);
+  onTestFinished(() => clearInterval(alive));
   return { texts, read: () => socket.resume() };
 }
 

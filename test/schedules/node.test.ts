@@ -69,7 +69,7 @@ const count = countOf(80);
 
 test(
   "nothing is lost, doubled or out of order, whatever happens to the lines and to the host",
-  { timeout: 300_000 },
+  { timeout: 120_000 + count * 5000 },
   async () => {
     const folder = mkdtempSync(join(tmpdir(), "turnloop-schedules-"));
     const host = await hostIn(folder);

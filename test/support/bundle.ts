@@ -22,6 +22,8 @@ export async function bundle(program: string, external: (id: string) => boolean 
     root,
     configFile: false,
     logLevel: "error",
+    // As it is built for people, also in tests.
+    oxc: { jsx: { runtime: "automatic", development: false } },
     plugins: [
       {
         name: "program",
@@ -33,7 +35,8 @@ export async function bundle(program: string, external: (id: string) => boolean 
       write: false,
       target: "es2022",
       lib: { entry: id, formats: ["es"], fileName: "program" },
-      rolldownOptions: { external },
+      // As in an application: what is loaded on demand may use what the program has.
+      rolldownOptions: { external, preserveEntrySignatures: "allow-extension" },
     },
   });
   const outputs = (Array.isArray(result) ? result : [result]) as readonly Rolldown.RolldownOutput[];

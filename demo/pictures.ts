@@ -34,6 +34,19 @@ const STATES: Readonly<Record<string, (visit: DemoPage, demo: Demo) => Promise<v
     await visit.page.getByRole("table").waitFor();
     await visit.page.getByText("Working").waitFor({ state: "detached" });
   },
+  async inspector(visit) {
+    for (const text of ["What is 1234 * 5678, and what time is it in Oslo?", "Show me code and a table"]) {
+      await visit.say(text);
+      await visit.page.getByText("Working").waitFor();
+      await visit.page.getByText("Working").waitFor({ state: "detached" });
+    }
+    await button(visit, "Inspect").click();
+    await visit.page.getByRole("button", { name: /^Turn 1 / }).click();
+    await visit.page
+      .getByRole("button", { name: /^Step 2 / })
+      .first()
+      .click();
+  },
   async question(visit) {
     await visit.say("Plan a dinner for me");
     await button(visit, "Japanese").waitFor();
@@ -67,7 +80,13 @@ const PLACES: Readonly<Record<string, OpenOptions>> = {
 };
 
 /** What the README shows. */
-const KEPT = new Set(["desktop-light-approval", "desktop-dark-streaming", "phone-light-code", "phone-dark-question"]);
+const KEPT = new Set([
+  "desktop-light-inspector",
+  "desktop-light-approval",
+  "desktop-dark-streaming",
+  "phone-light-code",
+  "phone-dark-question",
+]);
 
 const demo = await startDemo();
 const folder = all ?? kept;

@@ -20,6 +20,7 @@ const STYLE = `
   --warn: var(--tl-warn, light-dark(#8a5300, #e3b062));
   --bad: var(--tl-bad, light-dark(#a4281b, #f0998d));
   color: var(--ink);
+  container-type: inline-size;
   font-size: 0.875rem;
   line-height: 1.45;
 }
@@ -38,7 +39,7 @@ const STYLE = `
 .tl-tools, .tl-tabs, .tl-filters { display: flex; flex-wrap: wrap; gap: 0.4rem; margin: 0.5rem 0; }
 .tl-tracks { border: 1px solid var(--line); border-radius: 0.5rem; overflow: hidden auto; max-height: 24rem; background: var(--paper); }
 .tl-inspector .tl-row {
-  display: grid; grid-template-columns: minmax(11rem, 38%) 1fr; width: 100%; border: 0; border-radius: 0;
+  display: grid; grid-template-columns: minmax(16rem, 38%) 1fr; align-items: stretch; justify-content: normal; gap: 0; width: 100%; border: 0; border-radius: 0;
   border-top: 1px solid var(--line); padding: 0 0.6rem; text-align: start; content-visibility: auto; contain-intrinsic-height: auto 2rem;
 }
 .tl-inspector .tl-head { border-top: 0; min-height: 0.7rem; position: sticky; top: 0; background: var(--paper); z-index: 1; }
@@ -69,7 +70,8 @@ const STYLE = `
   margin: 0.25rem 0; padding: 0.5rem 0.6rem; border-radius: 0.4rem; background: color-mix(in srgb, var(--soft) 8%, transparent);
   white-space: pre-wrap; overflow-wrap: anywhere; font: 0.8125rem/1.45 ui-monospace, "SF Mono", Menlo, monospace; max-height: 24rem; overflow: auto;
 }
-.tl-inspector summary { cursor: pointer; padding: 0.2rem 0; }
+.tl-inspector summary { display: list-item; list-style: disclosure-closed inside; cursor: pointer; padding: 0.2rem 0; }
+.tl-inspector details[open] > summary { list-style-type: disclosure-open; }
 .tl-inspector details details { margin-inline-start: 1rem; }
 .tl-messages { list-style: none; margin: 0.5rem 0; padding: 0; display: grid; gap: 0.5rem; }
 .tl-request > .tl-messages { border-inline-start: 2px solid var(--accent); padding-inline-start: 0.75rem; }
@@ -82,7 +84,7 @@ const STYLE = `
   font: inherit; color: inherit; background: none; border: 1px solid var(--line); border-radius: 0.4rem;
   padding: 0.15rem 0.6rem; min-width: 8rem; flex: 1;
 }
-@media (max-width: 40rem) {
+@container (max-width: 40rem) {
   .tl-inspector .tl-row { grid-template-columns: 1fr; padding-block: 0.2rem; }
   .tl-track { height: 0.8rem; }
 }

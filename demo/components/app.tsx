@@ -17,6 +17,7 @@ import { Chats } from "./chats.tsx";
 import { Composer } from "./composer.tsx";
 import { Conversation } from "./conversation.tsx";
 import { Header } from "./header.tsx";
+import { Inspection } from "./inspection.tsx";
 import { Meter } from "./meter.tsx";
 import { Problem } from "./problem.tsx";
 import { Queue } from "./queue.tsx";
@@ -45,6 +46,7 @@ export function App(): ReactElement {
   const [prices, setPrices] = useState(storedPrices);
   const [isSettingUp, setSettingUp] = useState(false);
   const [isChoosing, setChoosing] = useState(false);
+  const [isInspecting, setInspecting] = useState(false);
   const openSettings = useCallback((): void => setSettingUp(true), []);
   const putBack = useCallback((back: Draft): void => setDraft((now) => putBefore(back, now)), []);
   const { edit, repeat, fork } = useForks(agent, showChat, setDraft, setProblem);
@@ -58,11 +60,13 @@ export function App(): ReactElement {
   };
 
   return (
-    <div className="page">
+    <div className={isInspecting ? "page inspecting" : "page"}>
       <Header
         endpoint={endpoint.connected}
         snapshot={snapshot}
         isFailed={error !== undefined}
+        isInspecting={isInspecting}
+        onInspect={() => setInspecting(!isInspecting)}
         onChats={() => setChoosing(true)}
         onSettings={openSettings}
         onNewChat={startOver}
@@ -111,6 +115,7 @@ export function App(): ReactElement {
           <Meter agent={agent} prices={prices} />
         </div>
       </footer>
+      {isInspecting && <Inspection agent={agent} onClose={() => setInspecting(false)} />}
       <Announcer messages={transcript.messages} interactions={snapshot?.interactions ?? []} />
       {isChoosing && <Chats current={chat} onOpen={showChat} onNew={startOver} onClose={() => setChoosing(false)} />}
       {isSettingUp && (

@@ -1,4 +1,4 @@
-/** The name of the thing, who answers, and two buttons. */
+/** The name of the thing, who answers, and what else there is to see. */
 import type { AgentSnapshot } from "turnloop";
 import type { ReactElement } from "react";
 import type { Endpoint } from "../endpoint.ts";
@@ -9,12 +9,23 @@ interface Props {
   readonly endpoint: Endpoint | undefined;
   readonly snapshot: AgentSnapshot | undefined;
   readonly isFailed: boolean;
+  readonly isInspecting: boolean;
+  onInspect(): void;
   onChats(): void;
   onSettings(): void;
   onNewChat(): void;
 }
 
-export function Header({ endpoint, snapshot, isFailed, onChats, onSettings, onNewChat }: Props): ReactElement {
+export function Header({
+  endpoint,
+  snapshot,
+  isFailed,
+  isInspecting,
+  onInspect,
+  onChats,
+  onSettings,
+  onNewChat,
+}: Props): ReactElement {
   return (
     <header className="header">
       <div className="identity">
@@ -44,6 +55,16 @@ export function Header({ endpoint, snapshot, isFailed, onChats, onSettings, onNe
         <button type="button" className="quiet" onClick={onNewChat}>
           <Icon name="plus" />
           <span className="label">New chat</span>
+        </button>
+        <button
+          type="button"
+          className="quiet"
+          aria-expanded={isInspecting}
+          {...(isInspecting && { "aria-controls": "inspection" })}
+          onClick={onInspect}
+        >
+          <Icon name="inspect" />
+          <span className="label">Inspect</span>
         </button>
         <button type="button" className="quiet" onClick={onSettings}>
           <Icon name="settings" />

@@ -53,10 +53,23 @@ const STATES: readonly (readonly [name: string, reach: (visit: DemoPage) => Prom
     },
   ],
   [
-    "after an error",
+    "with the inspector open",
     async (visit) => {
       await visit.page.keyboard.press("Escape");
       await visit.page.getByRole("table", { name: "Used by this chat" }).waitFor({ state: "hidden" });
+      await button(visit, "Inspect").click();
+      await visit.page.getByRole("button", { name: /^Turn 1 / }).click();
+      await visit.page
+        .getByRole("button", { name: /^Step 1 / })
+        .first()
+        .click();
+      await visit.page.getByText("System prompt").click();
+    },
+  ],
+  [
+    "after an error",
+    async (visit) => {
+      await button(visit, "Close the inspector").click();
       await visit.say("Fail, please");
       await button(visit, "Try again").waitFor();
     },

@@ -1,6 +1,7 @@
 /** The log of one session in the database: appended at its end alone, read in pages. */
 import { jsonEqual, TurnloopError, type SessionBatch, type SessionEvent, type SessionSummary } from "../../src/core.ts";
 import type { Database, Mark, Reading, SessionRow, Writing } from "./indexeddb-database.ts";
+import { summaryFrom } from "./summaries.ts";
 import { unpackRecords, type Packed, type PackedRecord, type Packer } from "./packing.ts";
 
 /** How many records one request reads. */
@@ -198,7 +199,7 @@ export async function listRows(
   const page = rows.slice(0, count);
   const last = page.at(-1);
   return {
-    sessions: page.map((row) => row.summary),
+    sessions: page.map(({ id, age, length, summary }) => summaryFrom(summary, { id, updatedAt: -age, seq: length })),
     ...(last && rows.length > count && { cursor: `${last.age} ${last.id}` }),
   };
 }

@@ -27,3 +27,7 @@ function isHighSurrogate(code: number): boolean {
 export function nameOf(id: string): string {
   return id.isWellFormed() && !id.includes("\0") && !id.startsWith('"') ? id : JSON.stringify(id);
 }
+
+export function idOf(name: string): string {
+  return name.startsWith('"') ? (JSON.parse(name) as string) : name;
+}

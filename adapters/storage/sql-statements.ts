@@ -67,9 +67,9 @@ export function page(key: number, { seq, part }: Place, end: number, limit: numb
   ORDER BY seq, part LIMIT ${limit}`;
 }
 
-/** Rows `id`, `updated`, `summary`: newest first, behind the row that has these two. */
+/** Rows `id`, `updated`, `length`, `summary`: newest first, behind the row that has these two. */
 export function list(updated: number, name: string, limit: number): Query {
-  return sql`SELECT id, updated, summary FROM turnloop_sessions
+  return sql`SELECT id, updated, length, summary FROM turnloop_sessions
   WHERE updated < ${updated} OR (updated = ${updated} AND id > ${name})
   ORDER BY updated DESC, id LIMIT ${limit}`;
 }

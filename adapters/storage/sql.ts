@@ -10,8 +10,10 @@ import { createPacker } from "./packing.ts";
 import type { SqlExecutor, SqlRow } from "./sql-executor.ts";
 import { readLog, type Read } from "./sql-log.ts";
 import { openSchema } from "./sql-schema.ts";
+import { idOf } from "./sql-parts.ts";
 import { append, erase, find, list } from "./sql-statements.ts";
 import { say, type Query } from "./sql-text.ts";
+import { summaryFrom } from "./summaries.ts";
 
 export type { SqlExecutor, SqlRow, SqlStatement, SqlValue } from "./sql-executor.ts";
 
@@ -100,7 +102,7 @@ export function sqlStorage(executor: SqlExecutor): SessionStorage {
       const page = rows.slice(0, count);
       const last = page.at(-1);
       return {
-        sessions: page.map(({ id, summary }) => parse<SessionSummary>(String(summary), String(id))),
+        sessions: page.map(summaryIn),
         ...(last && rows.length > count && { cursor: `${Number(last["updated"])} ${String(last["id"])}` }),
       };
     },
@@ -136,6 +138,17 @@ function failure(thrown: unknown): TurnloopError {
   if (TurnloopError.is(thrown)) return thrown;
   const what = thrown instanceof Error ? thrown.message : String(thrown);
   return new TurnloopError("STORAGE_FAILED", `the database failed: ${what}`, { cause: thrown });
+}
+
+function summaryIn({ id, updated, length, summary }: SqlRow): SessionSummary {
+  const facts = { id: idOf(String(id)), updatedAt: Number(updated), seq: Number(length) };
+  let said: unknown;
+  try {
+    said = JSON.parse(String(summary));
+  } catch {
+    // The row says enough.
+  }
+  return summaryFrom(said, facts);
 }
 
 /** What else is wrong with it is found by whoever uses it. */

@@ -1,4 +1,5 @@
 /** The browser's storage, in a real one: what is written is there, and only once. */
+import { openDB } from "idb";
 import { createHarness, run } from "turnloop";
 import { scriptedModel } from "turnloop/testing";
 import { expect, test } from "vitest";
@@ -52,6 +53,27 @@ test("hostile texts and keys come back as they were", async () => {
     expect(JSON.stringify(await stored(storage, id))).toBe(JSON.stringify(odd));
   }
 });
+
+test.for([undefined, null, 7, "text", [], {}, { id: 1, createdAt: "x", seq: -1, status: "asleep", title: {} }])(
+  "a session whose summary is damaged, as %j, is listed by what is known of it, and deleted",
+  async (summary) => {
+    const name = newName();
+    const storage = openStorage(name);
+    await append(storage, "damaged", 0, 5);
+    await append(storage, "whole", 0, 6);
+    const database = await openDB(name);
+    const row = (await database.get("sessions", "damaged")) as object;
+    await database.put("sessions", { ...row, summary });
+    database.close();
+    const { sessions } = await storage.list();
+    expect(sessions).toEqual([
+      { id: "whole", createdAt: 1000, updatedAt: 1005, seq: 6, status: "idle" },
+      { id: "damaged", createdAt: 1004, updatedAt: 1004, seq: 5, status: "idle" },
+    ]);
+    await storage.delete("damaged");
+    expect((await storage.list()).sessions.map(({ id }) => id)).toEqual(["whole"]);
+  },
+);
 
 test("an append that does not begin at the stored length changes nothing and is a conflict", async () => {
   const name = newName();

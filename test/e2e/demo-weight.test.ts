@@ -96,7 +96,7 @@ test("a chat of 5,000 messages draws those near the reader, and answers while it
   await button(visit, "Latest").waitFor();
   await page.getByRole("main").evaluate(async (element) => {
     const frame = (): Promise<unknown> => new Promise(requestAnimationFrame);
-    for (let at = element.scrollHeight; at > 0; at -= 10_000) {
+    for (let at = element.scrollHeight - 10_000; at > 0; at -= 10_000) {
       element.scrollTo({ top: at });
       await frame();
     }

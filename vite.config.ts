@@ -53,6 +53,28 @@ const demo: ViteUserConfig = {
   build: { outDir: "dist", target: "es2022" },
 };
 
+/** `--mode edge`: the same page, for chats that live at the edge. */
+const edgePage: ViteUserConfig = {
+  ...demo,
+  define: { "import.meta.env.VITE_PLACE": '"edge"' },
+  build: { outDir: "edge/site", target: "es2022" },
+};
+
+/** `--mode edge-worker`: the Worker that serves it, in one file. */
+const edgeWorker: ViteUserConfig = {
+  root: "demo/edge",
+  resolve: { alias },
+  plugins: [withoutLocales],
+  build: {
+    outDir: "dist",
+    target: "es2022",
+    lib: { entry: "worker.ts", formats: ["es"], fileName: "worker" },
+    rolldownOptions: { external: /^(cloudflare|node):/, output: { codeSplitting: false } },
+  },
+};
+
+const MODES: Readonly<Record<string, ViteUserConfig>> = { demo, edge: edgePage, "edge-worker": edgeWorker };
+
 const executablePath = findBrowser();
 
 /** `virtual:readme/chat.ts` is the program of that name in README.md. */
@@ -131,6 +153,5 @@ const tests: ViteUserConfig = {
 };
 
 export default defineConfig(({ mode }) => {
-  if (mode === "demo") return demo;
-  return process.env["VITEST"] ? tests : library;
+  return MODES[mode] ?? (process.env["VITEST"] ? tests : library);
 });

@@ -1,17 +1,16 @@
 /** Copies of a chat that go on otherwise: the chat itself stays as it is. */
-import type { Agent, AgentHandle, ContentBlock, SessionEvent } from "turnloop";
-import { newChat } from "./chats.ts";
-import { harness } from "./harness.ts";
+import type { Agent, ContentBlock, SessionEvent } from "turnloop";
+import { place, type Cut } from "./place.ts";
 
 /** A copy that goes as far as the turn before this message. Answers with its id. */
 export async function forkBefore(chat: string, message: string): Promise<string> {
-  return stored(await harness.agents.fork({ from: chat, before: message, id: newChat() }));
+  return copyOf(chat, { before: message });
 }
 
 /** A copy that goes as far as the end of this turn. Answers with its id. */
 export async function forkAfter(agent: Agent, turn: number): Promise<string> {
   const at = agent.session.events.findLast((event) => event.type === "turn/end" && event.data.turn === turn)?.seq;
-  return stored(await harness.agents.fork({ from: agent.id, ...(at !== undefined && { at }), id: newChat() }));
+  return copyOf(agent.id, at === undefined ? {} : { at });
 }
 
 export interface Repeat {
@@ -34,8 +33,8 @@ function saidIn(events: readonly SessionEvent[], turn: number): readonly Session
   return own.filter((event) => event.type === "user/message");
 }
 
-async function stored({ agent, dispose }: AgentHandle): Promise<string> {
-  await agent.flush();
-  await dispose();
-  return agent.id;
+async function copyOf(chat: string, cut: Cut): Promise<string> {
+  const id = place.newId();
+  await place.fork(chat, cut, id);
+  return id;
 }

@@ -1,7 +1,7 @@
 /** The endpoint that the page talks to instead of the scripted model, if any. */
 import { useEffect, useState } from "react";
 import { connect, storedEndpoint, storeEndpoint, type Endpoint } from "./endpoint.ts";
-import { setEndpointModel } from "./harness.ts";
+import { place } from "./place.ts";
 
 export interface EndpointState {
   /** In use. */
@@ -23,7 +23,7 @@ export function useEndpoint(): EndpointState {
 
   const adopt = (endpoint: Endpoint): Promise<string> =>
     connect(endpoint).then((model) => {
-      setEndpointModel(model);
+      place.setModel?.(model);
       storeEndpoint(endpoint);
       setRemembered(endpoint);
       setConnected(endpoint);

@@ -2,10 +2,9 @@
 import { useCallback, useState, type ReactElement } from "react";
 import { useAgent } from "turnloop/react";
 import { TurnloopError, type ErrorData } from "turnloop";
-import { exportChat, newChat } from "../chats.ts";
+import { exportChat } from "../chats.ts";
 import { EMPTY, putBefore, type Draft } from "../draft.ts";
-import { storage, type Route } from "../harness.ts";
-import { openChat } from "../open-chat.ts";
+import { place, type Route } from "../place.ts";
 import { storedPrices } from "../prices.ts";
 import { problemOf } from "../text.ts";
 import { useChatAddress } from "../use-chat-address.ts";
@@ -36,7 +35,7 @@ export function App(): ReactElement {
   const [taking, setTaking] = useState({ chat: "", times: 0 });
   const takesOver = taking.chat === chat;
   const { agent, snapshot, error } = useAgent(
-    (signal) => openChat({ id: chat, model: route, takesOver, signal }),
+    (signal) => place.open({ id: chat, model: route, takesOver, signal }),
     takesOver ? `${chat} ${taking.times}` : chat,
   );
   const takeOver = (): void => setTaking(({ times }) => ({ chat, times: times + 1 }));
@@ -52,7 +51,7 @@ export function App(): ReactElement {
   const { edit, repeat, fork } = useForks(agent, showChat, setDraft, setProblem);
 
   const startOver = (): void => {
-    showChat(newChat());
+    showChat(place.newId());
     setDraft(EMPTY);
   };
   const takeAlong = (): void => {
@@ -68,7 +67,7 @@ export function App(): ReactElement {
         isInspecting={isInspecting}
         onInspect={() => setInspecting(!isInspecting)}
         onChats={() => setChoosing(true)}
-        onSettings={openSettings}
+        onSettings={place.setModel && openSettings}
         onNewChat={startOver}
       />
       <div className="notices">
@@ -84,7 +83,7 @@ export function App(): ReactElement {
         {problem !== undefined && <Problem title="That could not be done" error={{ message: problem }} />}
         <Trouble
           durable={snapshot?.durable}
-          isForgetful={agent !== undefined && !storage.durable}
+          isForgetful={agent !== undefined && !place.durable}
           onExport={takeAlong}
           onReopen={takeOver}
         />

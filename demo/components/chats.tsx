@@ -1,8 +1,8 @@
 /** The chats that are kept here: open one, rename it, take it along, or let it go. */
 import type { SessionSummary } from "turnloop";
 import { useCallback, useEffect, useRef, useState, type ReactElement } from "react";
-import { exportChat, importChat, listChats } from "../chats.ts";
-import { harness } from "../harness.ts";
+import { exportChat, importChat } from "../chats.ts";
+import { place } from "../place.ts";
 import { Icon, type IconName } from "./icon.tsx";
 import { problemOf } from "../text.ts";
 
@@ -19,7 +19,7 @@ export function Chats({ current, onOpen, onNew, onClose }: Props): ReactElement 
   const [chats, setChats] = useState<readonly SessionSummary[]>();
   const [search, setSearch] = useState("");
   const [problem, setProblem] = useState<string>();
-  const refresh = useCallback(async (): Promise<void> => setChats(await listChats()), []);
+  const refresh = useCallback(async (): Promise<void> => setChats(await place.list()), []);
   const attempt = useCallback(async (what: () => Promise<unknown>): Promise<void> => {
     try {
       setProblem(undefined);
@@ -30,7 +30,7 @@ export function Chats({ current, onOpen, onNew, onClose }: Props): ReactElement 
   }, []);
   useEffect(() => {
     dialog.current?.showModal();
-    listChats().then(setChats, (error: unknown) => setProblem(problemOf(error)));
+    place.list().then(setChats, (error: unknown) => setProblem(problemOf(error)));
   }, []);
 
   const open = (id: string): void => {
@@ -139,7 +139,7 @@ function Row({ chat, isCurrent, onOpen, attempt, refresh }: RowProps): ReactElem
           type="button"
           className="bad"
           ref={focusOn}
-          onClick={() => void attempt(async () => harness.sessions.delete(id).then(refresh))}
+          onClick={() => void attempt(async () => place.delete(id).then(refresh))}
         >
           Delete
         </button>
@@ -157,7 +157,7 @@ function Row({ chat, isCurrent, onOpen, attempt, refresh }: RowProps): ReactElem
           onSubmit={(event) => {
             event.preventDefault();
             setName(undefined);
-            if (name.trim() !== "") void attempt(async () => harness.sessions.rename(id, name.trim()).then(refresh));
+            if (name.trim() !== "") void attempt(async () => place.rename(id, name.trim()).then(refresh));
           }}
         >
           <input

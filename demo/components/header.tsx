@@ -3,6 +3,7 @@ import type { AgentSnapshot } from "turnloop";
 import type { ReactElement } from "react";
 import type { Endpoint } from "../endpoint.ts";
 import { Icon } from "./icon.tsx";
+import { place } from "../place.ts";
 import { Place } from "./place.tsx";
 
 interface Props {
@@ -12,7 +13,8 @@ interface Props {
   readonly isInspecting: boolean;
   onInspect(): void;
   onChats(): void;
-  onSettings(): void;
+  /** Absent where there is nothing to set. */
+  readonly onSettings: (() => void) | undefined;
   onNewChat(): void;
 }
 
@@ -34,7 +36,9 @@ export function Header({
           turnloop
         </h1>
         <p className="model" data-kind={endpoint ? "endpoint" : "scripted"}>
-          {endpoint ? (
+          {place.model !== undefined ? (
+            <span className="model-name">{place.model}</span>
+          ) : endpoint ? (
             <>
               <span className="model-name">{endpoint.model}</span>
               <span className="model-host"> at {hostOf(endpoint.baseURL)}</span>
@@ -66,10 +70,12 @@ export function Header({
           <Icon name="inspect" />
           <span className="label">Inspect</span>
         </button>
-        <button type="button" className="quiet" onClick={onSettings}>
-          <Icon name="settings" />
-          <span className="label">Settings</span>
-        </button>
+        {onSettings && (
+          <button type="button" className="quiet" onClick={onSettings}>
+            <Icon name="settings" />
+            <span className="label">Settings</span>
+          </button>
+        )}
       </nav>
     </header>
   );

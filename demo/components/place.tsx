@@ -41,7 +41,7 @@ export function Place({ snapshot, isFailed }: Props): ReactElement {
 function driverOf(snapshot: AgentSnapshot | undefined): string {
   switch (snapshot?.connection) {
     case "open":
-      return "Runs elsewhere";
+      return "Runs at the edge";
     case "connecting":
       return "Connecting";
     case "closed":

@@ -1,7 +1,7 @@
 /** Points the demo at a model of the visitor's own, or back at the script. */
 import { useEffect, useRef, useState, type FormEvent, type ReactElement } from "react";
 import type { Endpoint } from "../endpoint.ts";
-import type { Route } from "../harness.ts";
+import type { Route } from "../place.ts";
 import type { EndpointState } from "../use-endpoint.ts";
 import { storedPrices, storePrice, type Price } from "../prices.ts";
 import { problemOf } from "../text.ts";

@@ -65,7 +65,7 @@ export async function startDemo(): Promise<Demo> {
   };
 }
 
-async function visitTo(page: Page, url: string): Promise<DemoPage> {
+export async function visitTo(page: Page, url: string): Promise<DemoPage> {
   const errors: string[] = [];
   page.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning") errors.push(message.text());

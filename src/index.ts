@@ -140,7 +140,7 @@ export { title, type TitleOptions } from "./plugins/title.ts";
 export { requestChanges, type RequestChanges } from "./view/request-changes.ts";
 export { createTimeline } from "./view/timeline.ts";
 export type { Timeline, TimelineSpan } from "./view/timeline-types.ts";
-export { createTranscript } from "./view/transcript.ts";
+export { createTranscript, type TranscriptOptions } from "./view/transcript.ts";
 export { eventsFromMessages } from "./view/seed.ts";
 export { fileBlock } from "./view/file-block.ts";
 export { usageOf, type SessionUsage } from "./view/usage.ts";

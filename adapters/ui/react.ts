@@ -1,6 +1,6 @@
 /** React hooks over agents: one that is open as long as the component is mounted, and what was said with it. */
 import { useEffect, useState, useSyncExternalStore } from "react";
-import { createTranscript, type Store, type Transcript } from "turnloop";
+import { createTranscript, type Store, type Transcript, type TranscriptOptions } from "turnloop";
 import { TurnloopError } from "../../src/core.ts";
 import type { Agent, AgentHandle, Harness, OpenAgentOptions } from "../../src/core.ts";
 import { createAgentStore, type Open, type OpenedAgent } from "./agent-store.ts";
@@ -44,20 +44,27 @@ async function openAgent(
   return source.agents.open({ ...target, signal: both });
 }
 
-/** The conversation of an agent, kept up to date; empty while there is no agent. */
-export function useTranscript(agent: Agent | undefined): Transcript {
-  const store = agent ? transcriptOf(agent) : EMPTY;
+/**
+ * The conversation of an agent, kept up to date; empty while there is no agent. Of an agent that runs elsewhere, tool
+ * calls carry what the `tools` given here `present`: a list that stays the same from one render to the next.
+ */
+export function useTranscript(agent: Agent | undefined, { tools }: TranscriptOptions = {}): Transcript {
+  const store = agent ? transcriptOf(agent, tools) : EMPTY;
   return useSyncExternalStore(store.subscribe, store.getSnapshot, store.getSnapshot);
 }
 
 const NO_MESSAGES: Transcript = Object.freeze({ messages: Object.freeze([]) });
 const EMPTY: Store<Transcript> = Object.freeze({ subscribe: () => () => {}, getSnapshot: () => NO_MESSAGES });
 
-const transcripts = new WeakMap<Agent, Store<Transcript>>();
+type Tools = TranscriptOptions["tools"];
+const transcripts = new WeakMap<Agent, { readonly tools: Tools; readonly store: Store<Transcript> }>();
 
 /** One for each agent: components share the fold, and a remount does not repeat it. */
-function transcriptOf(agent: Agent): Store<Transcript> {
-  let store = transcripts.get(agent);
-  if (!store) transcripts.set(agent, (store = createTranscript(agent)));
-  return store;
+function transcriptOf(agent: Agent, tools: Tools): Store<Transcript> {
+  let known = transcripts.get(agent);
+  if (known?.tools !== tools || !known) {
+    known = { tools, store: createTranscript(agent, tools && { tools }) };
+    transcripts.set(agent, known);
+  }
+  return known.store;
 }

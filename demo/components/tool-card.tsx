@@ -28,7 +28,8 @@ export function ToolCard({ card, agent }: Props): ReactElement {
   const title = isAsking ? "A question for you" : (card.call?.title ?? (card.name || "A tool"));
   return (
     <section className="tool" data-state={card.state} aria-label={`Tool: ${title}`}>
-      <details>
+      {/* Nobody allows what they do not see. */}
+      <details open={interaction?.kind === "approval" && !card.call ? true : undefined}>
         <summary>
           <span className="tool-icon">
             <Icon name={icon} />

@@ -1,5 +1,5 @@
 /** How a tool itself presents its calls and results, where the tool is at hand. */
-import type { AgentScope, ToolDefinition, ToolTraits, ToolView } from "../core.ts";
+import type { ToolDefinition, ToolTraits, ToolView } from "../core.ts";
 import type { ToolPart } from "./types.ts";
 
 export interface Presenter {
@@ -10,13 +10,13 @@ type Present = NonNullable<ToolTraits<unknown>["present"]>;
 type PresentedResult = Parameters<NonNullable<Present["result"]>>[1];
 
 /**
- * Asks `present` of the tool by that name, with the arguments as `execute` would get them. Without a scope,
- * without such a tool, for arguments that it would refuse, and when it throws, there is no view.
+ * Asks `present` of the tool by that name, with the arguments as `execute` would get them. Without such a tool, for
+ * arguments that it would refuse, and when it throws, there is no view.
  */
-export function createPresenter(scope: () => AgentScope | undefined): Presenter {
+export function createPresenter(find: (name: string) => ToolDefinition | undefined): Presenter {
   function view(card: ToolPart, ask: (present: Present, args: unknown) => unknown): ToolView | undefined {
     try {
-      const tool = scope()?.tools.get(card.name);
+      const tool = find(card.name);
       const present = tool && (tool["present"] as Present | undefined);
       if (!tool || !present) return undefined;
       const args = argumentsFor(tool, card.arguments);

@@ -27,6 +27,7 @@ test("a chat streams, asks for approval and is stored, with the agent elsewhere;
   expect(await button(visit, "Settings").count(), "no key of a page has a place there").toBe(0);
   await ask(visit, "What is 2 + 3?", "2 + 3 = 5");
   await visit.say("What is 4 + 5, and add a note: buy oat milk");
+  await visit.page.getByText("buy oat milk").nth(1).waitFor();
   const other = await site.join(visit);
   await button(other, "Allow").click();
   for (const one of [visit, other]) {
@@ -35,6 +36,7 @@ test("a chat streams, asks for approval and is stored, with the agent elsewhere;
   }
   await ask(other, "What is 6 + 7?", "6 + 7 = 13");
   await answers(visit).getByText("6 + 7 = 13").waitFor();
+  await visit.card("Calculator").first().waitFor();
   expect([...visit.errors, ...other.errors]).toEqual([]);
 });
 

@@ -127,7 +127,7 @@ test("a card has its id from its first byte, and goes from being written over ru
   expect(agent.session.events.find((event) => event.type === "tool/call")?.data.callId).toBe(last.callId);
 });
 
-test("where the loop runs a card carries what its tool presents; of a bare session it does not", async () => {
+test("where the loop runs a card carries what its tool presents; of a bare session only with the tools at hand", async () => {
   const agent = await open([echoCall, "Done."], { tools: [echo] });
   agent.send("go");
   await agent.whenIdle();
@@ -136,6 +136,7 @@ test("where the loop runs a card carries what its tool presents; of a bare sessi
   const bare = cardOf(createTranscript(agent.session).getSnapshot())!;
   expect(Object.keys(bare)).not.toContain("call");
   expect(Object.keys(bare)).not.toContain("view");
+  expect(cardOf(createTranscript(agent.session, { tools: [echo] }).getSnapshot())).toEqual(card);
 });
 
 test("a `present` that throws, and arguments that the tool refuses, leave the card without a view", async () => {

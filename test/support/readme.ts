@@ -1,5 +1,5 @@
-/** The programs of README.md, in a folder of their own where `turnloop` is the sources. */
-import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+/** The programs of README.md and of the documents in demo/docs, in a folder of their own where `turnloop` is the sources. */
+import { globSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { readEntries, root } from "./package.ts";
@@ -8,22 +8,30 @@ export interface Program {
   /** What its first line calls it: `// weather.ts`. */
   readonly name: string;
   readonly code: string;
-  /** What it prints, where README.md says that. */
+  /** What it prints, where the document says that. */
   readonly output: string | undefined;
 }
 
 export const readme: string = readFileSync(join(root, "README.md"), "utf8");
 
-/** Every block of TypeScript. Throws for one that does not say its name. */
+/** Every block of TypeScript of every document. Throws for one that does not say its name, or has another one's. */
 export function readPrograms(): readonly Program[] {
-  const blocks = [...readme.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = "", code = ""]) => ({
+  const documents = ["README.md", ...globSync("demo/docs/*.md", { cwd: root })];
+  const programs = documents.flatMap((file) => programsOf(file, readFileSync(join(root, file), "utf8")));
+  const twice = programs.find(({ name }, i) => programs.findIndex((other) => other.name === name) !== i);
+  if (twice) throw new Error(`two programs are called ${twice.name}`);
+  return programs;
+}
+
+function programsOf(file: string, text: string): readonly Program[] {
+  const blocks = [...text.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = "", code = ""]) => ({
     language,
     code,
   }));
   return blocks.flatMap(({ language, code }, index) => {
     if (language !== "ts" && language !== "tsx") return [];
     const name = /^\/\/ ([\w.-]+)/.exec(code)?.[1];
-    if (name === undefined) throw new Error(`this block of README.md does not begin with its name:\n${code}`);
+    if (name === undefined) throw new Error(`this block of ${file} does not begin with its name:\n${code}`);
     const next = blocks[index + 1];
     return [{ name, code, output: next?.language === "text" ? next.code : undefined }];
   });

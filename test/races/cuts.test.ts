@@ -125,8 +125,8 @@ describe.for(["close", "continue"] as const)("opened with interrupted: %s", (int
         texts.findLast((text) => text.includes("On goes on: done.")),
         where,
       ).toBeDefined();
-      const begun = left.flatMap((event) => (event.type === "tool/start" ? [event.data.callId] : []));
-      const again = ran.filter((one) => !one.startsWith("look") && begun.includes(one.split(" ")[1]!));
+      const begun = new Set(left.flatMap((event) => (event.type === "tool/start" ? [event.data.callId] : [])));
+      const again = ran.filter((one) => !one.startsWith("look") && begun.has(one.split(" ")[1]!));
       expect(again, where).toEqual([]);
       expect(new Set(ran.filter((one) => one.startsWith("pay"))).size, where).toBe(
         ran.filter((one) => one.startsWith("pay")).length,

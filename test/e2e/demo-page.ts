@@ -1,11 +1,9 @@
 /** The built demo, served on loopback and opened in Chromium. */
-import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium, type Browser, type Locator, type Page } from "playwright";
-import { build, preview } from "vite";
 import { browserArgs, ensureBrowser } from "../support/browser.ts";
-import { root } from "../support/package.ts";
+import { serveDemo } from "./demo-serve.ts";
 
 export interface Demo {
   /** A page of its own, with nothing stored. `pace`: milliseconds for a piece of the scripted text. */
@@ -38,15 +36,10 @@ export interface DemoPage {
 }
 
 export async function startDemo(): Promise<Demo> {
-  const outDir = mkdtempSync(join(tmpdir(), "turnloop-demo-"));
   const screenshots = join(tmpdir(), "turnloop-screenshots");
-  const config = { mode: "demo", configFile: join(root, "vite.config.ts"), logLevel: "error" } as const;
-  // Tests run under another name: what is tested is what visitors get.
-  process.env["NODE_ENV"] = "production";
-  await build({ ...config, build: { outDir, emptyOutDir: true } });
-  const server = await preview({ ...config, build: { outDir }, preview: { host: "127.0.0.1", port: 0 } });
+  const site = await serveDemo();
   const browser: Browser = await chromium.launch({ executablePath: ensureBrowser(), args: [...browserArgs] });
-  const url = server.resolvedUrls!.local[0]!;
+  const { url } = site;
 
   return {
     url,
@@ -59,8 +52,7 @@ export async function startDemo(): Promise<Demo> {
     join: async ({ page }) => visitTo(await page.context().newPage(), page.url()),
     async close() {
       await browser.close();
-      await server.close();
-      rmSync(outDir, { recursive: true });
+      await site.close();
     },
   };
 }

@@ -28,6 +28,8 @@ export interface Engine {
     method: K,
     ...args: Parameters<EnginePage[K]>
   ): Promise<Awaited<ReturnType<EnginePage[K]>>>;
+  /** An expression in the page; a promise that it makes is awaited. */
+  evaluate<T>(expression: string): Promise<T>;
   reload(): Promise<void>;
   /** SIGKILL, then a new browser on the same profile; undefined where the driver keeps no profile. */
   readonly killAndReopen: ((url: string) => Promise<void>) | undefined;
@@ -50,6 +52,7 @@ async function byPuppeteer(options: LaunchOptions): Promise<Engine> {
   return {
     open: async (url) => void (await page.goto(url)),
     call: (method, ...args) => page.evaluate(callOf(method, args)) as never,
+    evaluate: (expression) => page.evaluate(expression) as never,
     reload: async () => void (await page.reload()),
     async killAndReopen(url) {
       const child = browser.process()!;
@@ -98,6 +101,7 @@ export async function openWebKit(): Promise<Engine> {
     return {
       open: driver.go,
       call: (method, ...args) => driver.execute(`return ${callOf(method, args)}`) as never,
+      evaluate: (expression) => driver.execute(`return ${expression}`) as never,
       reload: driver.reload,
       killAndReopen: undefined,
       openTab: undefined,

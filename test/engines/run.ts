@@ -1,5 +1,7 @@
-/** The browser's storage in all three engines, and tabs in those that open several: `npm run test:engines`, or `-- firefox` for one of them. */
+/** The browser's storage and the demo in all three engines, and tabs in those that open several: `npm run test:engines`, or `-- firefox` for one of them. */
 import assert from "node:assert/strict";
+import { serveDemo } from "../e2e/demo-serve.ts";
+import { checkDemo } from "./demo.ts";
 import { openChromium, openFirefox, openWebKit, type Engine } from "./engines.ts";
 import { ensureEngines } from "./install.ts";
 import { servePage } from "./serve.ts";
@@ -22,7 +24,9 @@ async function check(engine: Engine, url: string): Promise<string> {
   await engine.call("hold", 25);
   await engine.reload();
   assert.deepEqual(await engine.call("read"), { stored: stored + 25, told: [] });
-  const seen = `${held} sentences of the contract, a reload with 25 events that were not stored yet`;
+  const shown = await checkDemo(engine, demo.url);
+  await engine.open(url);
+  const seen = `${held} sentences of the contract, a reload with 25 events that were not stored yet, ${shown}`;
   if (!engine.killAndReopen) return seen;
 
   const more = await engine.call("write", 1000);
@@ -43,6 +47,7 @@ if (unknown.length > 0) {
 ensureEngines();
 const site = await servePage("test/engines/page.ts");
 const tabs = await servePage("test/e2e/tabs-page.ts");
+const demo = await serveDemo();
 for (const [name, open] of Object.entries(ENGINES)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
   try {
@@ -59,3 +64,4 @@ for (const [name, open] of Object.entries(ENGINES)) {
 }
 site.close();
 tabs.close();
+await demo.close();

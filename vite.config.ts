@@ -99,6 +99,8 @@ const tests: ViteUserConfig = {
         test: {
           name: "node",
           setupFiles: ["test/support/setup.ts"],
+          // For a test that hangs: on a busy machine one that does much takes its time.
+          testTimeout: 30_000,
           include: ["test/**/*.test.{ts,tsx}"],
           exclude: ["test/{browser,e2e,types}/**"],
         },
@@ -116,6 +118,7 @@ const tests: ViteUserConfig = {
         test: {
           name: "browser",
           setupFiles: ["test/support/setup.ts"],
+          testTimeout: 30_000,
           include: ["test/browser/**/*.test.{ts,tsx}"],
           globalSetup: "test/support/browser-setup.ts",
           browser: {

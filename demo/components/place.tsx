@@ -21,14 +21,16 @@ const PATIENCE = 700;
 export function Place({ snapshot, isFailed }: Props): ReactElement {
   const durable = useSettled(snapshot?.durable);
   const driver = driverOf(snapshot);
-  const kind = isFailed ? "lost" : (durable ?? "pending");
+  // A small screen leaves out who drives, but not that nobody can be reached.
+  const isAway = snapshot?.connection !== undefined && snapshot.connection !== "open";
+  const kind = isFailed ? "lost" : isAway && durable === "stored" ? "pending" : (durable ?? "pending");
   return (
     <p className="place" role="status" data-kind={kind}>
       {isFailed ? (
         "Not open"
       ) : snapshot ? (
         <>
-          <span className="driver">{driver} · </span>
+          <span className={isAway ? undefined : "driver"}>{driver} · </span>
           {STORED[durable ?? "pending"]}
         </>
       ) : (

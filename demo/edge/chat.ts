@@ -1,5 +1,5 @@
 /** One chat: its agent, in a Durable Object of its own, and what is done with it beside talking. */
-import { createHarness, type Harness, type HarnessOptions, type Model } from "turnloop";
+import { createHarness, TurnloopError, type ErrorData, type Harness, type HarnessOptions, type Model } from "turnloop";
 import { agentObject, durableObjectStorage, type AgentObjectContext } from "turnloop/durable-object";
 import { demoAgent } from "../agent.ts";
 import { offlineModel } from "../offline-model.ts";
@@ -105,16 +105,18 @@ export class Chat extends Agent {
     return lines;
   }
 
-  /** What it begins with, instead of nothing. False when it has begun already. */
-  async begin(lines: readonly string[]): Promise<boolean> {
+  /** What it begins with, instead of nothing. Answers with why it does not: an error that crosses has lost its kind. */
+  async begin(lines: readonly string[]): Promise<ErrorData | undefined> {
     const harness = createHarness({
       storage: durableObjectStorage(this.#ctx),
       onSummary: (summary) => shelfOf(this.#env, summary.id).put(summary),
     });
     try {
-      if (await harness.sessions.load(this.#id)) return false;
       await harness.sessions.import(lines, { id: this.#id });
-      return true;
+      return undefined;
+    } catch (error) {
+      if (!TurnloopError.is(error)) throw error;
+      return { code: error.code, message: error.message };
     } finally {
       await harness.dispose();
     }

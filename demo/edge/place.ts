@@ -1,5 +1,5 @@
 /** Chats that live at the edge, one in each Durable Object: this page only drives them. */
-import { createHarness, TurnloopError, type SessionSummary } from "turnloop";
+import { createHarness, TurnloopError, type ErrorData, type SessionSummary } from "turnloop";
 import { connectAgent, webSocket } from "turnloop/transport";
 import type { Place } from "../place.ts";
 import { cookieOf, SHOWN } from "./visitor.ts";
@@ -12,8 +12,9 @@ export function edge(): Place {
     const url = id === undefined ? "/api/chats" : `/api/chats/${encodeURIComponent(id)}`;
     const response = await fetch(url, { method, ...(body !== undefined && { body }) });
     if (response.ok) return response;
-    if (response.status === 409) throw new TurnloopError("SESSION_EXISTS", "that chat is there already");
-    throw new TurnloopError("EDGE_REFUSED", `the edge has answered ${response.status}; reload the page`);
+    const message = `the edge has answered ${response.status}; reload the page`;
+    const told: Partial<ErrorData> = await response.json().catch(() => ({}));
+    throw new TurnloopError(told.code ?? "EDGE_REFUSED", told.message ?? message);
   }
 
   const place: Place = {

@@ -1,5 +1,4 @@
 /** The Worker: the page, its chats over WebSockets, and what is done with them beside talking. */
-import { TurnloopError } from "turnloop";
 import { routeAgentRequest } from "turnloop/durable-object";
 import { modelName, objectOf, type Env } from "./chat.ts";
 import { cookiesFor, mayUse, ownerIn, ownerOf, secretIn } from "./visitor.ts";
@@ -39,8 +38,11 @@ async function api(request: Request, env: Env, path: string): Promise<Response> 
   switch (request.method) {
     case "GET":
       return Response.json(await object.lines());
-    case "PUT":
-      return new Response(null, { status: (await object.begin([await request.text()])) ? 201 : 409 });
+    case "PUT": {
+      const refusal = await object.begin([await request.text()]);
+      if (!refusal) return new Response(null, { status: 201 });
+      return Response.json(refusal, { status: refusal.code === "SESSION_EXISTS" ? 409 : 400 });
+    }
     case "PATCH": {
       const title = (await request.text()).trim();
       if (title === "" || title.length > LONGEST_TITLE) return new Response(null, { status: 400 });
@@ -70,7 +72,8 @@ export default {
     } catch (error) {
       const code = (error as { code?: unknown } | null)?.code;
       if (code === "SESSION_NOT_FOUND") return new Response(null, { status: 404 });
-      if (TurnloopError.is(error)) return Response.json({ code: error.code }, { status: 400 });
+      // No text that was ever encoded.
+      if (error instanceof URIError) return new Response(null, { status: 400 });
       throw error;
     }
   },

@@ -79,11 +79,43 @@ test("chats are listed, renamed, copied, and deleted", async () => {
   expect(await rows.filter({ hasText: "Sums" }).count()).toBe(0);
 });
 
+test("a chat goes to a file and comes back as another; what is none is refused in words", async () => {
+  const visit = await site.open();
+  const { page } = visit;
+  await ask(visit, "What is 2 + 3?", "2 + 3 = 5");
+  await button(visit, "Chats").click();
+  const download = page.waitForEvent("download");
+  await button(visit, "Export What is 2 + 3?").click();
+  const file = page.getByLabel("A chat from a file");
+  await file.setInputFiles({ name: "chat.ndjson", mimeType: "application/x-ndjson", buffer: Buffer.from("no chat") });
+  await page.getByRole("alert").getByText("line 1 cannot be imported").waitFor();
+  await file.setInputFiles(await (await download).path());
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await ask(visit, "What is 4 + 5?", "4 + 5 = 9");
+  await answers(visit).getByText("2 + 3 = 5").waitFor();
+  await button(visit, "Chats").click();
+  await expect.poll(() => page.getByRole("dialog").getByRole("listitem").count()).toBe(2);
+  const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join("; ");
+  const headers = { cookie, origin: new URL(site.url).origin };
+  const chat = decodeURIComponent(new URL(page.url()).hash.slice(1));
+  const lines = await (await fetch(`${site.url}api/chats/${chat}`, { headers })).json();
+  const again = await fetch(`${site.url}api/chats/${chat}`, {
+    method: "PUT",
+    headers,
+    body: (lines as string[]).join(""),
+  });
+  expect([again.status, await again.json()]).toMatchObject([409, { code: "SESSION_EXISTS" }]);
+  for (const [path, status] of Object.entries({ "chats/%E0%A4%A": 400, chats: 200, notes: 404 }))
+    expect((await fetch(`${site.url}api/${path}`, { headers })).status, path).toBe(status);
+});
+
 test("an id is nothing to other visitors, with a cookie or without, on a socket or by HTTP", async () => {
   const visit = await site.open();
   await ask(visit, "What is 2 + 3?", "2 + 3 = 5");
   const chat = decodeURIComponent(new URL(visit.page.url()).hash.slice(1));
   const stranger = await site.open();
+  // The page has put its own chat into its address, and does so no more.
+  await state(stranger, "Runs at the edge").waitFor();
   await stranger.page.goto(visit.page.url());
   await stranger.page.reload();
   await stranger.page.getByText("The chat could not be opened").waitFor();
@@ -115,8 +147,9 @@ test("workerd is killed while an approval is open: the page connects again, and 
   await ask(visit, "What is 2 + 3?", "2 + 3 = 5");
   await visit.say("Add a note: water the plants");
   await button(visit, "Allow").waitFor();
+  await visit.page.setViewportSize({ width: 360, height: 780 });
   await site.kill();
-  await state(visit, "Connecting").waitFor();
+  await state(visit, "Connecting").getByText("Connecting").waitFor();
   await site.start();
   await state(visit, "Runs at the edge").waitFor();
   await button(visit, "Allow").click();

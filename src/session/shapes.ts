@@ -79,7 +79,7 @@ function fits(field: string, data: Record<string, unknown>): boolean {
     case "~":
       return isRecord(value) && passes(() => checkChunk(value as ModelChunk));
     case "^":
-      return isRecord(value) && isRecord(value.config);
+      return isRecord(value) && isRecord(value.config) && typeof (value.modelId ?? value.config.model) === "string";
     case "{":
       return isRecord(value);
     default:
@@ -151,6 +151,12 @@ export function checkEnvelope(
   if (spans.some(([start], i) => i > 0 && start <= spans[i - 1]![1])) bad("`cites` names a seq twice");
 }
 
+/** The next one must be whole, too: a limit that moves with the log is reached by none that is counted from here on. */
+function checkCountable(number: number, seq: number): void {
+  if (number > 2 ** 52 + seq)
+    throw new TurnloopError("INVALID_LOG", `has the number ${number}, behind which none can be`);
+}
+
 const ENVELOPE = new Set(["seq", "time", "type", "data", "surface", "cites"]);
 
 /**
@@ -181,6 +187,8 @@ export function checkEvent(raw: unknown, seq: number): SessionEvent {
   try {
     checkData(event.type, event.data);
     if (SHAPES.has(event.type)) checkEnvelope(event.type, seq, event.surface, event.cites);
+    const { turn, step } = event.data as { readonly turn?: number; readonly step?: number };
+    if (event.type === "turn/start" || event.type === "step/start") checkCountable(step ?? turn!, seq);
   } catch (cause) {
     bad((cause as Error).message, cause);
   }

@@ -2,8 +2,9 @@
  * What was not stored when the page went, kept in `localStorage`: the one thing that every browser still
  * writes in `pagehide`. Where there is none, as in Workers, nothing is kept.
  */
-import type { SessionBatch, SessionEvent } from "../../src/core.ts";
+import { checkEvent, checkHeader, TurnloopError, type SessionBatch } from "../../src/core.ts";
 import type { Mark } from "./indexeddb-database.ts";
+import { isSummary } from "./rows.ts";
 
 /** How many characters one page keeps, of all its sessions. */
 const BUDGET = 200_000;
@@ -27,7 +28,7 @@ export interface Journal {
   leave(tail: Omit<Tail, "cut">): boolean;
   /** The keys of what other pages have kept, or have left, of all sessions or of one. */
   find(id?: string): readonly string[];
-  /** Undefined when it is gone. */
+  /** Undefined when it is gone. Throws what is wrong with it. */
   read(key: string): Tail | undefined;
   remove(key: string): void;
   /** Removes everything of this database, or of one of its sessions. */
@@ -119,20 +120,23 @@ function fit({ batch, mark }: Omit<Tail, "cut">, room: number): Tail {
   return { batch: { ...batch, events }, ...(mark && { mark }), cut: batch.events.length - events.length };
 }
 
-/** Checks what a merge relies on; the events themselves are checked by whoever loads them. */
-function parse(text: string): Tail | undefined {
+/** Whatever becomes part of a log is checked before: one bad event would make all of it unreadable. */
+function parse(text: string): Tail {
+  const tail = JSON.parse(text) as Tail;
+  const { id, from, events, header, summary } = tail.batch;
+  if (!isSummary(summary) || summary.id !== id || !Number.isSafeInteger(from) || !Number.isSafeInteger(tail.cut))
+    throw new TypeError("it is not what a page has left");
+  if (header !== undefined) unlessNewer(() => checkHeader(header, id));
+  for (const [i, event] of events.entries()) unlessNewer(() => checkEvent(event, from + i));
+  return tail;
+}
+
+/** What a newer version of the page has left is kept for it. */
+function unlessNewer(check: () => unknown): void {
   try {
-    const tail = JSON.parse(text) as Tail;
-    const { id, from, events, summary } = tail.batch;
-    const sound =
-      typeof id === "string" &&
-      Number.isSafeInteger(from) &&
-      Number.isSafeInteger(summary.updatedAt) &&
-      Number.isSafeInteger(tail.cut) &&
-      events.every((event: SessionEvent, i) => event.seq === from + i && Object.hasOwn(event, "data"));
-    return sound ? tail : undefined;
-  } catch {
-    return undefined;
+    check();
+  } catch (thrown) {
+    if (!TurnloopError.is(thrown, "UNKNOWN_EVENT") && !TurnloopError.is(thrown, "UNKNOWN_VERSION")) throw thrown;
   }
 }
 

@@ -1,8 +1,8 @@
 /** The log of one session in the database: appended at its end alone, read in pages. */
 import { jsonEqual, TurnloopError, type SessionBatch, type SessionEvent, type SessionSummary } from "../../src/core.ts";
 import type { Database, Mark, Reading, SessionRow, Writing } from "./indexeddb-database.ts";
-import { summaryFrom } from "./summaries.ts";
 import { unpackRecords, type Packed, type PackedRecord, type Packer } from "./packing.ts";
+import { checkLength, listed } from "./rows.ts";
 
 /** How many records one request reads. */
 const PAGE = 16;
@@ -106,7 +106,7 @@ export async function readFrom(tx: Writing, { id, length }: SessionRow, from: nu
   const earlier = async (first: number, end: number): Promise<readonly string[]> =>
     (await readRecords(tx, id, { from: first, to: end })).records;
   const events: SessionEvent[] = [];
-  for await (const batch of unpackRecords(records, { from, to: length, earlier })) events.push(...batch);
+  for await (const batch of unpackRecords(records, { from, length, earlier })) events.push(...batch);
   return events;
 }
 
@@ -149,7 +149,8 @@ export interface Found {
 export async function findLog(database: Database, id: string): Promise<Found | undefined> {
   const row = await database.read((tx) => tx.objectStore("sessions").get(id));
   if (!row) return undefined;
-  const { length, log } = row;
+  const { log } = row;
+  const length = checkLength(row.length, id);
 
   /** SESSION_CONFLICT when the session is not the same any more. */
   const same = (read: (tx: Reading) => Promise<Page>): Promise<Page> =>
@@ -177,7 +178,7 @@ export async function findLog(database: Database, id: string): Promise<Found | u
     batches: ({ from, signal }) =>
       unpackRecords(records(from, signal), {
         from,
-        to: length,
+        length,
         earlier: async (first, end) => (await same((tx) => readRecords(tx, id, { from: first, to: end }))).records,
       }),
   };
@@ -199,7 +200,7 @@ export async function listRows(
   const page = rows.slice(0, count);
   const last = page.at(-1);
   return {
-    sessions: page.map(({ id, age, length, summary }) => summaryFrom(summary, { id, updatedAt: -age, seq: length })),
+    sessions: page.map(({ id, length, age, summary }) => listed(summary, { id, length, updatedAt: -age })),
     ...(last && rows.length > count && { cursor: `${last.age} ${last.id}` }),
   };
 }

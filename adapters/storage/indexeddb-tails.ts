@@ -101,10 +101,20 @@ export function createTails({ journal, claims, database, known, report }: TailsO
     for (const key of keys) await mergeOne(key);
   }
 
+  /** Whose tail it is; undefined when it is gone. What nobody can make anything of goes, too. */
+  function idOf(key: string): string | undefined {
+    try {
+      return journal.read(key)?.batch.id;
+    } catch (cause) {
+      journal.remove(key);
+      report({ code: "TAIL_LOST", message: "what an earlier page has left cannot be read", cause });
+      return undefined;
+    }
+  }
+
   async function mergeOne(key: string): Promise<void> {
-    const id = journal.read(key)?.batch.id;
-    // Nobody can make anything of it.
-    if (id === undefined) return journal.remove(key);
+    const id = idOf(key);
+    if (id === undefined) return;
     try {
       await claims.whileFree(id, async () => {
         const tail = journal.read(key);

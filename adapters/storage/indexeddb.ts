@@ -21,7 +21,7 @@ export interface IndexedDBOptions {
   /**
    * Told what no caller can be told. Default: `console.warn`. Codes: STORAGE_UNAVAILABLE (there is no database
    * here: sessions are in memory, `durable` is false), STORAGE_BLOCKED (another tab is in the way), STORAGE_FAILED,
-   * TAIL_LOST (the end of a log did not get into it; its events are the `cause`), TAIL_NOT_KEPT (a page went with
+   * TAIL_LOST (the end of a log did not get into it; the `cause` is its events, or why they cannot be read), TAIL_NOT_KEPT (a page went with
    * more than it could leave to the next one).
    */
   readonly onDiagnostic?: (diagnostic: Diagnostic) => void;

@@ -54,8 +54,8 @@ export function createPacker(): Packer {
 export interface UnpackOptions {
   /** The first seq that is wanted; `records` begins with the record that holds it. */
   readonly from: number;
-  /** The seq behind the last one that is wanted. */
-  readonly to: number;
+  /** Of the log: records behind it were stored later, and none reaches across it. */
+  readonly length: number;
   /**
    * The texts of the records that hold the seqs from `first` up to `end`, in order. Asked for once at most: when
    * an answer refers to chunks that were stored before `records` begins.
@@ -63,10 +63,10 @@ export interface UnpackOptions {
   earlier(first: number, end: number): Promise<readonly string[]> | readonly string[];
 }
 
-/** Reads records in their order, each only when it is asked for. Throws SESSION_CORRUPT, also for a gap. */
+/** Reads records in their order, each only when it is asked for. Throws SESSION_CORRUPT, also for a gap, and for an end that is not there. */
 export async function* unpackRecords(
   records: AsyncIterable<string> | Iterable<string>,
-  { from, to, earlier }: UnpackOptions,
+  { from, length, earlier }: UnpackOptions,
 ): AsyncGenerator<readonly SessionEvent[], void, void> {
   let window: Window | undefined;
   for await (const text of records) {
@@ -81,11 +81,12 @@ export async function* unpackRecords(
       if (read.needs !== undefined) throw corrupt(`before ${missed.start} is missing`);
     }
     window = read.window;
-    const first = read.events[0]?.seq ?? to;
-    const wanted = read.events.slice(Math.max(0, from - first), Math.max(0, to - first));
+    if (window.end > length) throw corrupt(`goes on behind the end of the log, which is at ${length}`);
+    const wanted = read.events.slice(Math.max(0, from - record.seq));
     if (wanted.length > 0) yield wanted;
-    if (window.end >= to) return;
+    if (window.end === length) return;
   }
+  if (from < length) throw corrupt(`before ${length}, where the log ends, is missing`);
 }
 
 /** The window behind records of which nothing else is wanted. */

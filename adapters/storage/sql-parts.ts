@@ -28,6 +28,17 @@ export function nameOf(id: string): string {
   return id.isWellFormed() && !id.includes("\0") && !id.startsWith('"') ? id : JSON.stringify(id);
 }
 
+/** The id of a name; a name that nobody here has made is one by itself. */
 export function idOf(name: string): string {
-  return name.startsWith('"') ? (JSON.parse(name) as string) : name;
+  const id = name.startsWith('"') ? readJson(name) : name;
+  return typeof id === "string" ? id : name;
+}
+
+/** Undefined for what is no JSON. */
+export function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

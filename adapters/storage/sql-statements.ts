@@ -38,10 +38,10 @@ export function append(batch: SessionBatch, records: readonly PackedRecord[], ke
   ];
 }
 
-/** Rows `key`, `length`, `text`: one for each part of the header. */
+/** Rows `key`, `length`, `text`: one for each part of the header, or one without a text where there is none. */
 export function find(id: string): Query {
-  return sql`SELECT key, length, text FROM turnloop_sessions JOIN turnloop_records ON session = key
-  WHERE id = ${nameOf(id)} AND seq = ${HEADER} ORDER BY part`;
+  return sql`SELECT key, length, text FROM turnloop_sessions LEFT JOIN turnloop_records ON session = key AND seq = ${HEADER}
+  WHERE id = ${nameOf(id)} ORDER BY part`;
 }
 
 /** A row `length` while there is a session of that key. */
@@ -67,9 +67,9 @@ export function page(key: number, { seq, part }: Place, end: number, limit: numb
   ORDER BY seq, part LIMIT ${limit}`;
 }
 
-/** Rows `id`, `updated`, `length`, `summary`: newest first, behind the row that has these two. */
+/** Rows `id`, `length`, `updated`, `summary`: newest first, behind the row that has these two. */
 export function list(updated: number, name: string, limit: number): Query {
-  return sql`SELECT id, updated, length, summary FROM turnloop_sessions
+  return sql`SELECT id, length, updated, summary FROM turnloop_sessions
   WHERE updated < ${updated} OR (updated = ${updated} AND id > ${name})
   ORDER BY updated DESC, id LIMIT ${limit}`;
 }

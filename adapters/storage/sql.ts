@@ -1,19 +1,13 @@
 /** Sessions in an SQL database: one dialect for SQLite and Postgres, behind a small executor. */
-import {
-  TurnloopError,
-  type SessionBatch,
-  type SessionHeader,
-  type SessionStorage,
-  type SessionSummary,
-} from "../../src/core.ts";
+import { TurnloopError, type SessionBatch, type SessionHeader, type SessionStorage } from "../../src/core.ts";
 import { createPacker } from "./packing.ts";
+import { checkLength, listed } from "./rows.ts";
 import type { SqlExecutor, SqlRow } from "./sql-executor.ts";
 import { readLog, type Read } from "./sql-log.ts";
+import { idOf, readJson } from "./sql-parts.ts";
 import { openSchema } from "./sql-schema.ts";
-import { idOf } from "./sql-parts.ts";
 import { append, erase, find, list } from "./sql-statements.ts";
 import { say, type Query } from "./sql-text.ts";
-import { summaryFrom } from "./summaries.ts";
 
 export type { SqlExecutor, SqlRow, SqlStatement, SqlValue } from "./sql-executor.ts";
 
@@ -87,10 +81,10 @@ export function sqlStorage(executor: SqlExecutor): SessionStorage {
       signal?.throwIfAborted();
       const [first] = rows;
       if (!first) return undefined;
-      const place = { id, key: Number(first["key"]), length: Number(first["length"]) };
+      const place = { id, key: Number(first["key"]), length: checkLength(Number(first["length"]), id) };
       // Who reads all of it is about to write; who reads its end compares.
       if (from === 0) know(id, place.key);
-      const header = parse<SessionHeader>(rows.map((row) => String(row["text"])).join(""), id);
+      const header = parse<SessionHeader>(rows.map(({ text }) => text).join(""), id);
       return { header, length: place.length, batches: readLog(read, place, from, signal) };
     },
 
@@ -102,7 +96,13 @@ export function sqlStorage(executor: SqlExecutor): SessionStorage {
       const page = rows.slice(0, count);
       const last = page.at(-1);
       return {
-        sessions: page.map(summaryIn),
+        sessions: page.map(({ id, length, updated, summary }) =>
+          listed(readJson(String(summary)), {
+            id: idOf(String(id)),
+            length: Number(length),
+            updatedAt: Number(updated),
+          }),
+        ),
         ...(last && rows.length > count && { cursor: `${Number(last["updated"])} ${String(last["id"])}` }),
       };
     },
@@ -138,17 +138,6 @@ function failure(thrown: unknown): TurnloopError {
   if (TurnloopError.is(thrown)) return thrown;
   const what = thrown instanceof Error ? thrown.message : String(thrown);
   return new TurnloopError("STORAGE_FAILED", `the database failed: ${what}`, { cause: thrown });
-}
-
-function summaryIn({ id, updated, length, summary }: SqlRow): SessionSummary {
-  const facts = { id: idOf(String(id)), updatedAt: Number(updated), seq: Number(length) };
-  let said: unknown;
-  try {
-    said = JSON.parse(String(summary));
-  } catch {
-    // The row says enough.
-  }
-  return summaryFrom(said, facts);
 }
 
 /** What else is wrong with it is found by whoever uses it. */

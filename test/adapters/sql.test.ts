@@ -155,3 +155,46 @@ test("a cursor that is none is refused with INVALID_OPTIONS", async () => {
   const { storage } = opened();
   await expect(storage.list({ cursor: "the next page" })).rejects.toMatchObject({ code: "INVALID_OPTIONS" });
 });
+
+const NO_SUMMARIES = ["", "x", "null", "1", "[]", "{}", '{"id":"other"}', '{"id":"b","createdAt":1000}', '"__proto__"'];
+
+test("a session whose summary is damaged is listed with what its row knows, and those beside it are untouched", async () => {
+  const { database, storage } = opened();
+  const ids = ["a", "b", "\0 odd", '"c'];
+  for (const id of ids) await storage.append(batchOf(id, 0, ["one", "two"]));
+  const { sessions } = await storage.list();
+  for (const name of ["b", JSON.stringify("\0 odd"), JSON.stringify('"c')]) {
+    const id = name === "b" ? name : (JSON.parse(name) as string);
+    for (const wrong of NO_SUMMARIES) {
+      database.prepare("UPDATE turnloop_sessions SET summary = ? WHERE id = ?").run(wrong, name);
+      const found = (await storage.list()).sessions;
+      const known = { id, createdAt: 1002, updatedAt: 1002, seq: 2, status: "idle" };
+      expect(found, wrong).toEqual(sessions.map((one) => (one.id === id ? known : one)));
+    }
+    await storage.append(batchOf(id, 2, ["three"]));
+    expect((await storage.list()).sessions[0], "mended by the next append").toEqual(batchOf(id, 2, ["three"]).summary);
+    await storage.delete(id);
+    sessions.splice(
+      sessions.findIndex((one) => one.id === id),
+      1,
+    );
+  }
+});
+
+test("a session whose row or header is damaged is SESSION_CORRUPT: neither shorter than it is, nor absent", async () => {
+  const { database, storage } = opened();
+  await storage.append(batchOf("s", 0, ["one", "two"]));
+  await storage.append(batchOf("s", 2, ["three", "four"]));
+  const setLength = database.prepare("UPDATE turnloop_sessions SET length = ?");
+  for (const length of [0, -1, 1, 3, 5, 1.5, 1e300, "", "x", "null"]) {
+    setLength.run(length);
+    await expect(textsOf(storage, "s"), `length ${length}`).rejects.toMatchObject({ code: "SESSION_CORRUPT" });
+    expect((await storage.list()).sessions.map(({ id }) => id)).toEqual(["s"]);
+  }
+  setLength.run(4);
+  expect(await textsOf(storage, "s")).toEqual(["one", "two", "three", "four"]);
+  database.exec("DELETE FROM turnloop_records WHERE seq = -1");
+  await expect(storage.load("s")).rejects.toMatchObject({ code: "SESSION_CORRUPT" });
+  await storage.delete("s");
+  expect(await storage.load("s")).toBeUndefined();
+});

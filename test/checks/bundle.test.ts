@@ -17,7 +17,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   "turnloop/react": 1000,
   "turnloop/inspector": 6400,
   "turnloop/ai-sdk-ui": 6200,
-  "turnloop/indexeddb": 8700,
+  "turnloop/indexeddb": 8900,
   "turnloop/sql": 5800,
   "turnloop/node-sqlite": 6400,
   "turnloop/durable-object": 14_900,

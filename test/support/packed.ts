@@ -20,7 +20,7 @@ export function packed(events: readonly SessionEvent[], cuts: readonly number[],
 }
 
 /** Reads as a storage does; `read` are the records that it took. */
-export async function unpacked(records: Records, from: number, to: number) {
+export async function unpacked(records: Records, from: number, length: number) {
   const holding = (seq: number): number => records.findLastIndex((one) => one.seq <= seq);
   const events: SessionEvent[] = [];
   const read: number[] = [];
@@ -35,7 +35,7 @@ export async function unpacked(records: Records, from: number, to: number) {
     read.unshift(...some.map((one) => one.seq));
     return some.map((one) => one.text);
   };
-  for await (const batch of unpackRecords(tail, { from, to, earlier })) events.push(...batch);
+  for await (const batch of unpackRecords(tail, { from, length, earlier })) events.push(...batch);
   return { events, read };
 }
 

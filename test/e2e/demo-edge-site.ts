@@ -15,7 +15,7 @@ export interface EdgeSite {
   /** A visitor whom the site has not seen before; their other tabs are opened by `join`. */
   open(): Promise<DemoPage>;
   join(visit: DemoPage): Promise<DemoPage>;
-  /** SIGKILL of all of it. */
+  /** SIGKILL of all of it, if it runs. */
   kill(): Promise<void>;
   /** On the same port, with what was stored. */
   start(): Promise<void>;
@@ -39,8 +39,9 @@ export async function startEdge(): Promise<EdgeSite> {
     },
     join: async ({ page }) => visitTo(await page.context().newPage(), page.url()),
     async kill() {
+      if (!child || child.exitCode !== null || child.signalCode !== null) return;
       const ended = new Promise((resolve) => child!.once("exit", resolve));
-      process.kill(-child!.pid!, "SIGKILL");
+      process.kill(-child.pid!, "SIGKILL");
       await ended;
     },
     async start() {

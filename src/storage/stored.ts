@@ -79,7 +79,7 @@ export function createStored({ storage, leases, prepare, checkAtRest, idempotent
   };
 
   function isStoredNow(id: string): Promise<boolean> {
-    return guarded(async () => (await storage.load(id)) !== undefined);
+    return guarded(async () => Boolean(await storage.load(id)));
   }
 
   function readNow(id: string): Promise<Archive | undefined> {

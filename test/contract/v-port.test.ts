@@ -3,7 +3,7 @@ import { createHarness, memoryStorage, type SessionBatch, type SessionEvent, typ
 import { scriptedModel } from "turnloop/testing";
 import { describe, expect } from "vitest";
 import { codesOf, faultyStage, holds } from "../support/failing-storage.ts";
-import { local } from "../support/fixture.ts";
+import { harnessWith, local } from "../support/fixture.ts";
 import { headerOf, line, logOf, plainTurn, store } from "../support/made-log.ts";
 import { eventOf } from "../support/wait.ts";
 
@@ -309,3 +309,23 @@ describe("what the port sees", () => {
     expect((await harness.sessions.list()).sessions).toHaveLength(4);
   });
 });
+
+local(
+  "#242 a storage that says null of what it does not hold, as many drivers do, is one that does not hold it",
+  async () => {
+    const memory = memoryStorage();
+    // What its type forbids, and JavaScript does not.
+    const load: SessionStorage["load"] = async (...asked) =>
+      (await memory.load(...asked)) ?? (null as unknown as undefined);
+    const { agents, sessions } = harnessWith({ storage: { ...memory, load } });
+    expect((await agents.create({ id: "created" })).agent.session.seq).toBe(0);
+    // Had one answer said that it is stored and the other that it is not, this would try again for ever.
+    const { agent } = await agents.open({ id: "opened" });
+    agent.inject("hello");
+    await agent.flush();
+    expect(await memory.load("opened")).toBeDefined();
+    expect(await sessions.load("absent")).toBeFalsy();
+    await expect(agents.resume({ id: "absent" })).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+    await expect(sessions.rename("absent", "x")).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+  },
+);

@@ -27,19 +27,26 @@ export async function fromLines(lines: AsyncIterable<string> | Iterable<string>)
     if (!header) header = checkHeader(JSON.parse(line));
     else events.push(checkEvent(JSON.parse(line), events.length));
   };
-  let rest = "";
+  /** The pieces of a line that has not ended yet: put together once, so that small pieces cost no more than large ones. */
+  let rest: string[] = [];
   let number = 0;
+  const endLine = (): void => {
+    number += 1;
+    const line = rest.join("");
+    rest = [];
+    take(line);
+  };
   try {
     for await (const piece of lines) {
-      const parts = (rest + piece).split("\n");
-      rest = parts.pop()!;
-      for (const line of parts) {
-        number += 1;
-        take(line);
+      if (typeof piece !== "string") throw new TypeError("a piece of it is not text");
+      const [end, ...begun] = piece.split("\n");
+      rest.push(end!);
+      for (const part of begun) {
+        endLine();
+        rest.push(part);
       }
     }
-    number += 1;
-    take(rest);
+    endLine();
     if (!header) throw new TurnloopError("INVALID_IMPORT", "there is nothing in it");
     return makeArchive(header, events);
   } catch (cause) {

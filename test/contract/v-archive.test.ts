@@ -1,7 +1,7 @@
 /** V: sessions as lines of JSON: out of one storage, into another (D26). */
 import { createHarness, defineTool, type Harness, type SessionEvent } from "turnloop";
 import { scriptedModel } from "turnloop/testing";
-import { describe, expect } from "vitest";
+import { describe, expect, vi } from "vitest";
 import {
   failingStorage,
   fails,
@@ -107,6 +107,22 @@ describe("import", () => {
     const { agent } = await target.agents.resume({ id: "s" });
     expect(said(agent.session.deriveMessages())).toHaveLength(4);
   });
+
+  local(
+    "D26 takes a text in pieces of any size: a long line in small ones costs no more than one in a large one",
+    async () => {
+      const long = logOf(plainTurn(1, "x".repeat(20_000)));
+      const text = linesOf(long);
+      const harness = createHarness();
+      const [split, join] = [vi.spyOn(String.prototype, "split"), vi.spyOn(Array.prototype, "join")];
+      // By its characters, as a string is iterated.
+      await harness.sessions.import(text);
+      const handled = [...split.mock.contexts, ...join.mock.results.map(({ value }) => value)];
+      vi.restoreAllMocks();
+      expect(handled.reduce<number>((sum, one) => sum + String(one).length, 0)).toBeLessThan(3 * text.length);
+      expect(await storedEvents(harness)).toEqual(long);
+    },
+  );
 
   local("D26 takes the text in any pieces, and any iterable of them", async () => {
     const text = linesOf(two);
